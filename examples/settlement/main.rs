@@ -1,0 +1,2 @@
+//! The night job.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The programs stand in the folders beside `src`; this library is empty.

@@ -1,0 +1,1 @@
+//! Leader election and leases for Tokio services.
