@@ -32,7 +32,8 @@ impl NodeId {
             return Self::random();
         }
         let printable = |c: char| if c.is_control() { '?' } else { c };
-        Self(id.chars().take(Self::MAX_LEN).map(printable).collect())
+        let id: String = id.chars().take(Self::MAX_LEN).map(printable).collect();
+        Self(Arc::from(id))
     }
 
     /// A node id of the form `host:pid:random`.
