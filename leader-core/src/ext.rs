@@ -152,6 +152,53 @@ pub trait ElectorExt: Elector {
         }
     }
 
+    /// As [`run_if_leader`](Self::run_if_leader), but *fails open*: when the store cannot say who leads, the body runs
+    /// all the same, once, without a lease. For work that had better be done twice than not at all.
+    ///
+    /// The body is given the lease, or `None` when it runs without one; then
+    /// [`current_lease`](crate::current_lease()) is `None` too, and [`ensure_leader`](crate::ensure_leader) fails.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_if_leader`](Self::run_if_leader), but not [`LeaderError::Backend`].
+    ///
+    /// # Panics
+    ///
+    /// Only with the body's own panic, after the release.
+    ///
+    /// # Cancellation safety
+    ///
+    /// As [`run_if_leader`](Self::run_if_leader).
+    fn run_fail_open<N, F, Fut>(
+        &self,
+        name: N,
+        options: &LeaseOptions,
+        body: F,
+    ) -> impl Future<Output = Result<Option<Fut::Output>, LeaderError>>
+    where
+        N: TryInto<LockName, Error: Into<LeaderError>>,
+        F: FnOnce(Option<LeaseHandle>) -> Fut,
+        Fut: Future,
+    {
+        let name = name.try_into().map_err(Into::into);
+        async move {
+            match stand(self, name?, options).await {
+                Ok(Stood::Elected(lease)) => {
+                    guard::run(lease, |lease| body(Some(lease))).await.map(Some)
+                }
+                Ok(Stood::Within(lease)) => guard::run_nested(lease, |lease| body(Some(lease)))
+                    .await
+                    .map(Some),
+                Ok(Stood::Skipped(_)) => Ok(None),
+                Err(error @ LeaderError::Backend { .. }) => {
+                    tracing::warn!(%error, "running without a lease");
+                    Ok(Some(scope::without_lease(|| body(None)).await))
+                }
+                Err(error) => Err(error),
+            }
+        }
+    }
+
     /// Reads who leads. For people and dashboards, never to decide whether to run. Changes nothing.
     ///
     /// # Errors
@@ -229,11 +276,31 @@ where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
+    match stand(elector, name, options).await? {
+        Stood::Elected(lease) => guard::run(lease, body).await.map(Run::Ended),
+        Stood::Within(lease) => guard::run_nested(lease, body).await.map(Run::Ended),
+        Stood::Skipped(skipped) => Ok(Run::Skipped(skipped)),
+    }
+}
+
+/// How standing for a guarded run ended.
+enum Stood {
+    Elected(Lease),
+    /// A run of the same name and slot count on the same elector is around this one.
+    Within(LeaseHandle),
+    Skipped(Skipped),
+}
+
+async fn stand<E: Elector + ?Sized>(
+    elector: &E,
+    name: LockName,
+    options: &LeaseOptions,
+) -> Result<Stood, LeaderError> {
     if let Some(outer) = scope::held_around(elector.elector_id(), &name, options.slots()) {
-        return guard::run_nested(outer, body).await.map(Run::Ended);
+        return Ok(Stood::Within(outer));
     }
-    match elector.acquire(&name, options).await? {
-        Acquisition::Elected(lease) => guard::run(lease, body).await.map(Run::Ended),
-        Acquisition::Skipped(skipped) => Ok(Run::Skipped(skipped)),
-    }
+    Ok(match elector.acquire(&name, options).await? {
+        Acquisition::Elected(lease) => Stood::Elected(lease),
+        Acquisition::Skipped(skipped) => Stood::Skipped(skipped),
+    })
 }

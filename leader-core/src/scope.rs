@@ -17,7 +17,8 @@ static INSTALLED: OnceLock<Arc<dyn Elector>> = OnceLock::new();
 
 /// The leases in force in this task, the innermost first.
 struct Frame {
-    lease: LeaseHandle,
+    /// `None` where a body runs although no lease could be had: what is around it protects something else.
+    lease: Option<LeaseHandle>,
     outer: Option<Arc<Frame>>,
 }
 
@@ -26,7 +27,7 @@ struct Frame {
 /// Spawned tasks do not inherit it, unless their future is wrapped in [`LeaseHandle::scope`].
 #[must_use]
 pub fn current_lease() -> Option<LeaseHandle> {
-    LEASES.try_with(|frame| frame.lease.clone()).ok()
+    LEASES.try_with(|frame| frame.lease.clone()).ok().flatten()
 }
 
 /// Checks that the lease in force is valid now: to be called before each step that must not happen twice. No I/O.
@@ -46,7 +47,7 @@ pub(crate) fn with_lease<F: Future>(
     lease: LeaseHandle,
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
-    LEASES.scope(frame(lease), future)
+    LEASES.scope(frame(Some(lease)), future)
 }
 
 /// Calls `make` with `lease` in force, and runs the future that it makes in the same way.
@@ -54,12 +55,21 @@ pub(crate) fn with_lease_made<F: Future>(
     lease: LeaseHandle,
     make: impl FnOnce(LeaseHandle) -> F,
 ) -> impl Future<Output = F::Output> {
-    let frame = frame(lease.clone());
+    let frame = frame(Some(lease.clone()));
     let future = LEASES.sync_scope(frame.clone(), || make(lease));
     LEASES.scope(frame, future)
 }
 
-fn frame(lease: LeaseHandle) -> Arc<Frame> {
+/// Calls `make` with no lease in force, and runs the future that it makes in the same way.
+pub(crate) fn without_lease<F: Future>(
+    make: impl FnOnce() -> F,
+) -> impl Future<Output = F::Output> {
+    let frame = frame(None);
+    let future = LEASES.sync_scope(frame.clone(), make);
+    LEASES.scope(frame, future)
+}
+
+fn frame(lease: Option<LeaseHandle>) -> Arc<Frame> {
     Arc::new(Frame {
         lease,
         outer: LEASES.try_with(Arc::clone).ok(),
@@ -72,9 +82,12 @@ pub(crate) fn held_around(elector: ElectorId, name: &LockName, slots: u32) -> Op
         .try_with(|innermost| {
             let mut next = Some(innermost);
             while let Some(frame) = next {
-                let tenure = frame.lease.inner();
-                if tenure.elector == elector && tenure.slots == slots && tenure.id.name == *name {
-                    return Some(frame.lease.clone());
+                let lease = frame.lease.as_ref().filter(|lease| {
+                    let tenure = lease.inner();
+                    tenure.elector == elector && tenure.slots == slots && tenure.id.name == *name
+                });
+                if lease.is_some() {
+                    return lease.cloned();
                 }
                 next = frame.outer.as_ref();
             }
