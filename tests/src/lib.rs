@@ -4,6 +4,7 @@
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
+//! - [`World`] and [`on_every_store!`]: one story, played on each store.
 //! - [`Worker`]: a second process that speaks in lines and can be frozen and killed.
 //!
 //! The harness panics where a test cannot go on, with a text that says what to do about it.
@@ -14,9 +15,11 @@ pub mod resp;
 mod server;
 mod signal;
 mod until;
+mod world;
 
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;
 pub use server::{Server, ServerBuilder};
 pub use until::{until, until_some};
+pub use world::{Local, World, at_once, is_skipped, lead, ms, options, patient, waiting};

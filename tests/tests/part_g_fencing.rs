@@ -1,0 +1,43 @@
+//! Part G of the scenarios: fencing tokens. What needs a store that forgets is in `part_g_faults.rs`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use leader_core::{ElectorExt, FencingToken};
+use leader_tests::{World, on_every_store, patient};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+on_every_store!(g01_ten_thousand_tenures_by_twenty_candidates_are_strictly_ordered);
+
+async fn g01_ten_thousand_tenures_by_twenty_candidates_are_strictly_ordered<W: World>(world: W) {
+    const CANDIDATES: usize = 20;
+    const TENURES: usize = 10_000 / CANDIDATES;
+    // In the order in which the tenures happened: each is written down by its holder.
+    let log = Arc::new(Mutex::new(Vec::<FencingToken>::new()));
+    let mut tasks = JoinSet::new();
+    for candidate in 0..CANDIDATES {
+        let (elector, log) = (world.candidate(&format!("c{candidate}")).await, log.clone());
+        tasks.spawn(async move {
+            let options = patient();
+            for _ in 0..TENURES {
+                elector
+                    .run_if_leader("x", &options, async |lease| {
+                        log.lock().await.push(lease.fence())
+                    })
+                    .await
+                    .unwrap()
+                    .expect("within the wait");
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    let log = log.lock().await;
+    assert_eq!(log.len(), CANDIDATES * TENURES);
+    for pair in log.windows(2) {
+        assert!(pair[0] < pair[1], "{pair:?} are not in order");
+    }
+    assert_eq!(log.iter().collect::<BTreeSet<_>>().len(), log.len());
+}
