@@ -1,5 +1,5 @@
 //! [`LocalElector`]: the engine on a store in this process. The embedded default, and a test double whose leases
-//! really expire and which obeys [`tokio::time::pause`].
+//! really expire and which obeys `tokio::time::pause`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -23,7 +23,8 @@ use crate::token::{FencingToken, Token};
 /// An elector whose store is memory of this process: no server, the same meaning.
 ///
 /// It elects among the tasks of one process, and it is the elector to test a service with: leases expire by Tokio's
-/// clock, so under [`tokio::time::pause`] a test of an hour-long lease takes no time.
+/// clock, so under [`tokio::time::pause`](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) a test of
+/// an hour-long lease takes no time.
 ///
 /// A clone is the same candidate; [`node`](Self::node) makes another candidate on the same store.
 ///

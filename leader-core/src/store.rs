@@ -62,7 +62,7 @@ pub trait LeaseStore: Send + Sync + 'static {
 
     /// Tells `hints` about every release of `name` after the revision `since`, until the returned [`Watching`] is
     /// dropped. A release that happened between `since` and now is told at once. Hints may be lost, in which case
-    /// the store pushes [`Hint::Missed`](crate::store::Hint::Missed) as soon as it notices, after a reconnect say.
+    /// the store pushes [`Hint::Missed`] as soon as it notices, after a reconnect say.
     fn watch(
         &self,
         name: &LockName,

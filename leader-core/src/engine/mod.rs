@@ -244,6 +244,15 @@ impl<S: LeaseStore> Engine<S> {
     /// A grant becomes a lease.
     fn hold(self: &Arc<Self>, tenure: Arc<Tenure>) -> Lease {
         self.held().insert(tenure.key, tenure.clone());
+        let id = &tenure.id;
+        tracing::debug!(
+            name = tenure.label(),
+            slot = id.slot,
+            fence = id.fence.get(),
+            "elected"
+        );
+        self.events
+            .tell(|| LeaderEvent::Elected { tenure: id.clone() });
         if tenure.auto_extend {
             self.keep(&tenure);
         }
