@@ -107,7 +107,8 @@ struct Record {
     slots: BTreeMap<u32, Entry>,
     /// Tokens that were ended while a claim of theirs might still be on its way, and until when to remember it.
     ended: HashMap<Token, Instant>,
-    watchers: HashMap<u64, HintSender>,
+    /// In the order of their arrival.
+    watchers: BTreeMap<u64, HintSender>,
     /// The last revision that a release took, as far as this record remembers.
     released: u64,
 }
