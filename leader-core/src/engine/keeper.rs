@@ -225,7 +225,8 @@ impl<S: LeaseStore> Engine<S> {
         let bell = agenda.bell.clone();
         drop(agendas);
         if hire {
-            tenure.runtime.spawn(keep(self.clone(), runtime, bell));
+            let work = keep(self.clone(), runtime, bell);
+            tenure.runtime.spawn(self.background.wrap(work));
         }
     }
 

@@ -74,7 +74,8 @@ impl<S: LeaseStore> Engine<S> {
                 let reply = engine.insist(settling, until, || request(&ending)).await;
                 engine.ended(&ending, reply);
             };
-            self.tracker.spawn_on(insist, &tenure.runtime);
+            self.tracker
+                .spawn_on(self.background.wrap(insist), &tenure.runtime);
         }
     }
 
@@ -98,7 +99,7 @@ impl<S: LeaseStore> Engine<S> {
                 engine.tell_waiters(&release.name, Duration::ZERO, reply, &after);
             }
         };
-        self.tracker.spawn_on(insist, runtime);
+        self.tracker.spawn_on(self.background.wrap(insist), runtime);
     }
 
     /// Sends a release again and again until the store has answered, or until there is nothing left to release.
