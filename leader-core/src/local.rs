@@ -196,6 +196,15 @@ impl LocalStore {
         }
     }
 
+    /// For simulations: a store whose clock, from which fencing tokens are made, starts at `micros`.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn starting_at(micros: u64) -> Self {
+        let store = Self::new();
+        store.lock().started_micros = micros;
+        store
+    }
+
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
