@@ -85,10 +85,15 @@ impl Candidate {
         cut: Option<Cut>,
         deed: impl Future<Output = Outcome> + Send + 'static,
     ) {
+        let world = self.world.clone();
+        let deed = async move {
+            let outcome = deed.await;
+            world.tell(&Event::Over { run, outcome });
+        };
         let deed = Attempt { run, deed };
         // Something that polls often enough may not come: it is dropped in the end.
         let patience = ms(20 * self.world.plan.longest_lease() + 1000);
-        let outcome = match cut {
+        let ended = match cut {
             None => Some(deed.await),
             Some(Cut::DropAfter(after)) => timeout(ms(after), deed).await.ok(),
             Some(Cut::DropAtPoll(polls)) => timeout(patience, DropAtPoll { left: polls, deed })
@@ -100,16 +105,18 @@ impl Candidate {
                 sleep(ms(after)).await;
                 task.abort();
                 match task.await {
-                    Ok(outcome) => Some(outcome),
+                    Ok(()) => Some(()),
                     Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
                     Err(_) => None,
                 }
             }
         };
-        self.world.tell(&Event::Over {
-            run,
-            outcome: outcome.unwrap_or(Outcome::Cut),
-        });
+        if ended.is_none() {
+            self.world.tell(&Event::Over {
+                run,
+                outcome: Outcome::Cut,
+            });
+        }
     }
 
     async fn run(self, run: RunNo, stand: Stand, acts: Vec<Act>, end: End) -> Outcome {

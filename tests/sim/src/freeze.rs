@@ -49,10 +49,6 @@ impl Freezer {
         }
     }
 
-    pub(crate) fn is_frozen(&self) -> bool {
-        self.lock().depth > 0
-    }
-
     /// How long the process has been frozen so far, all in all.
     pub(crate) fn total(&self) -> Duration {
         let state = self.lock();
