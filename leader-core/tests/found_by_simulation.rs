@@ -4,7 +4,14 @@
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use leader_core::{ElectorExt, Events, LeaderEvent, LeaseOptions, LocalElector};
+use leader_core::store::{
+    Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
+    Revision, StoreError, Watching,
+};
+use leader_core::{
+    ElectorExt, Events, Holder, LeaderEvent, LeaseOptions, LocalElector, LocalStore, LockName,
+    StoreElector,
+};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -30,4 +37,78 @@ async fn a_lost_lease_is_not_told_as_released_too() {
         ),
         "{told:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_extension_answered_after_the_loss_is_not_told() {
+    let elector = StoreElector::builder(Slow::answering_extensions_after(ms(60))).build();
+    let mut events = elector.events();
+    let kept = LeaseOptions::builder()
+        .lease(ms(60))
+        .auto_extend(true)
+        .build()
+        .unwrap();
+    let run = elector.run_if_leader("x", &kept, |_| std::future::pending::<()>());
+    run.await.unwrap_err();
+    tokio::time::sleep(ms(200)).await;
+    let told = told(&mut events);
+    assert!(
+        matches!(
+            told[..],
+            [LeaderEvent::Elected { .. }, LeaderEvent::Lost { .. }]
+        ),
+        "{told:?}"
+    );
+}
+
+/// A local store that takes its time.
+struct Slow {
+    store: LocalStore,
+    extension: Duration,
+}
+
+impl Slow {
+    fn answering_extensions_after(extension: Duration) -> Self {
+        Self {
+            store: LocalStore::new(),
+            extension,
+        }
+    }
+}
+
+impl LeaseStore for Slow {
+    async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        self.store.claim(claim).await
+    }
+
+    async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
+        let replies = self.store.extend(batch).await;
+        tokio::time::sleep(self.extension).await;
+        replies
+    }
+
+    async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
+        self.store.release(release).await
+    }
+
+    async fn watch(
+        &self,
+        name: &LockName,
+        since: Revision,
+        hints: HintSender,
+    ) -> Result<Watching, StoreError> {
+        self.store.watch(name, since, hints).await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
+        self.store.inspect(name).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
+        self.store.evict(name).await
+    }
+
+    fn command_timeout(&self) -> Duration {
+        self.store.command_timeout()
+    }
 }

@@ -259,10 +259,11 @@ impl<S: LeaseStore> Engine<S> {
             tenure.gate.add_permits(1);
             let (failures, pause) = match reply {
                 Ok(ExtendReply::Extended) => {
-                    tenure.extended(sent, tenure.lease);
-                    self.events.tell(|| LeaderEvent::Extended {
-                        tenure: tenure.id.clone(),
-                    });
+                    if tenure.extended(sent, tenure.lease) {
+                        self.events.tell(|| LeaderEvent::Extended {
+                            tenure: tenure.id.clone(),
+                        });
+                    }
                     (0, None)
                 }
                 Ok(ExtendReply::NotHeld(reason)) => {

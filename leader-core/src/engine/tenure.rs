@@ -303,15 +303,17 @@ impl Tenure {
     }
 
     /// The store has extended the lease by `lease` from a request sent at `sent`. The later deadline holds. A lease
-    /// whose deadline has passed meanwhile stays lost: somebody may have acted on that already.
-    pub(crate) fn extended(&self, sent: Instant, lease: Duration) {
-        if self.phase() == Phase::Held {
+    /// whose deadline has passed meanwhile stays lost: somebody may have acted on that already. Whether it counts.
+    pub(crate) fn extended(&self, sent: Instant, lease: Duration) -> bool {
+        let held = self.phase() == Phase::Held;
+        if held {
             let times = &self.times;
             let store_end = times.nanos(sent + lease);
             times.store_end.fetch_max(store_end, Ordering::AcqRel);
             let deadline = times.nanos(sent + validity(lease));
             times.deadline.fetch_max(deadline, Ordering::AcqRel);
         }
+        held
     }
 
     /// Notes that the store may keep the lease until then: an extension was sent and its answer was not seen.
