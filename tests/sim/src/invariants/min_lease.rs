@@ -14,6 +14,8 @@ use crate::facts::Facts;
 pub(super) struct MinLease {
     /// By name and slot: until when it is kept, and by which run.
     kept: BTreeMap<(usize, u32), (Instant, usize, u64)>,
+    /// By name and fencing token: when the store granted it.
+    granted: BTreeMap<(usize, u64), Instant>,
 }
 
 impl Invariant for MinLease {
@@ -31,11 +33,11 @@ impl Invariant for MinLease {
                 ..
             } => {
                 let min_lease = Duration::from_millis(facts.runs[*run].stand.min_lease);
-                // By a clock that may be slow or fast.
-                self.kept.insert(
-                    (*name, *slot),
-                    (at + min_lease - min_lease / 100, *run, *fence),
-                );
+                // By a clock that may be slow or fast, and never beyond the lease, which the store has counted since
+                // its grant.
+                let granted = self.granted.get(&(*name, *fence)).copied().unwrap_or(at);
+                let until = granted + min_lease - min_lease / 100;
+                self.kept.insert((*name, *slot), (until, *run, *fence));
                 Ok(())
             }
             Event::Applied {
@@ -44,6 +46,7 @@ impl Invariant for MinLease {
                 said: Said::Granted { slot, fence },
                 ..
             } => {
+                self.granted.entry((*name, *fence)).or_insert(at);
                 let Some((until, number, earlier)) = self.kept.get(&(*name, *slot)) else {
                     return Ok(());
                 };
