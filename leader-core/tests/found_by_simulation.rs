@@ -1,6 +1,7 @@
 //! What the simulation found in the engine, each as a story of its own.
 #![allow(missing_docs, reason = "a test")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
@@ -61,17 +62,39 @@ async fn an_extension_answered_after_the_loss_is_not_told() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_keeper_ends_with_the_last_lease_although_nobody_releases_it() {
+    let store = Slow::default();
+    let alive = store.alive.clone();
+    let elector = StoreElector::builder(store).build();
+    let bounded = LeaseOptions::builder()
+        .lease(ms(75))
+        .auto_extend(true)
+        .max_tenure(ms(75))
+        .build()
+        .unwrap();
+    let lease = elector.try_acquire("x", &bounded).await.unwrap();
+    tokio::time::sleep(ms(150)).await;
+    // A keeper that waits for nothing would keep the engine, and its store, for ever.
+    drop((lease, elector));
+    tokio::time::sleep(ms(150)).await;
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
 /// A local store that takes its time.
+#[derive(Default)]
 struct Slow {
     store: LocalStore,
     extension: Duration,
+    /// Counted as long as this store is there.
+    alive: Arc<()>,
 }
 
 impl Slow {
     fn answering_extensions_after(extension: Duration) -> Self {
         Self {
-            store: LocalStore::new(),
             extension,
+            ..Self::default()
         }
     }
 }

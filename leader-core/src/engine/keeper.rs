@@ -303,6 +303,10 @@ async fn keep<S: LeaseStore>(engine: Arc<Engine<S>>, runtime: runtime::Id, bell:
         while due.peek().is_some() {
             requests.push(engine.extend_batch(due.by_ref().take(MAX_BATCH).collect()));
         }
+        if next.is_none() && requests.is_empty() {
+            // The last lease has just ended: nobody would ring.
+            continue;
+        }
         tokio::select! {
         biased;
                    Some(()) = requests.next(), if !requests.is_empty() => {}
