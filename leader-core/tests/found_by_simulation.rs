@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "a test")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
@@ -10,8 +11,8 @@ use leader_core::store::{
     Revision, StoreError, Watching,
 };
 use leader_core::{
-    ElectorExt, Events, Holder, LeaderEvent, LeaseOptions, LocalElector, LocalStore, LockName,
-    StoreElector,
+    BackendKind, ElectorExt, Events, Holder, LeaderEvent, LeaseOptions, LocalElector, LocalStore,
+    LockName, StoreElector,
 };
 
 const fn ms(millis: u64) -> Duration {
@@ -81,11 +82,37 @@ async fn the_keeper_ends_with_the_last_lease_although_nobody_releases_it() {
     assert_eq!(Arc::strong_count(&alive), 1);
 }
 
-/// A local store that takes its time.
+#[tokio::test(start_paused = true)]
+async fn a_release_whose_answer_was_lost_is_told_as_a_release() {
+    let store = Slow::default();
+    store.loses_answer.store(true, Ordering::SeqCst);
+    let elector = StoreElector::builder(store).build();
+    let mut events = elector.events();
+    let options = LeaseOptions::default();
+    let run = elector.run_if_leader("x", &options, async |_| 7);
+    assert_eq!(run.await.unwrap(), Some(7));
+    tokio::time::sleep(ms(100)).await;
+    let told = told(&mut events);
+    assert!(
+        matches!(
+            told[..],
+            [
+                LeaderEvent::Elected { .. },
+                LeaderEvent::Failed { .. },
+                LeaderEvent::Released { .. }
+            ]
+        ),
+        "{told:?}"
+    );
+}
+
+/// A local store that takes its time, or loses an answer.
 #[derive(Default)]
 struct Slow {
     store: LocalStore,
     extension: Duration,
+    /// Loses the answer to the next release.
+    loses_answer: AtomicBool,
     /// Counted as long as this store is there.
     alive: Arc<()>,
 }
@@ -111,7 +138,11 @@ impl LeaseStore for Slow {
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
-        self.store.release(release).await
+        let reply = self.store.release(release).await;
+        if self.loses_answer.swap(false, Ordering::SeqCst) {
+            return Err(StoreError::new(BackendKind::Unreachable, "cut"));
+        }
+        reply
     }
 
     async fn watch(

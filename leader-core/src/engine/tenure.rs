@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -67,6 +67,8 @@ pub(crate) struct Tenure {
     pub(crate) last_end: Option<Instant>,
     /// Set when a claim of this token was sent whose answer was not seen: one may still arrive.
     pub(crate) uncertain: bool,
+    /// How many releases were sent that took effect, or may have.
+    pub(crate) releases: AtomicU32,
     pub(crate) runtime: Handle,
     pub(crate) steward: Arc<dyn Steward>,
     pub(crate) times: Times,
@@ -187,6 +189,7 @@ impl Tenure {
                 .max_tenure()
                 .and_then(|longest| granted.checked_add(longest)),
             uncertain,
+            releases: AtomicU32::new(0),
             runtime,
             steward,
             times,
