@@ -182,13 +182,9 @@ impl Candidate {
                 Err(error) => outcome(&error),
             },
             LettingGo::Drop => {
-                let valid = lease.is_valid();
+                let valid = lease.ensure_valid();
                 drop(lease);
-                if valid {
-                    Outcome::LetGo
-                } else {
-                    Outcome::Lost(leader_core::LossReason::Expired)
-                }
+                valid.map_or_else(|error| outcome(&error), |()| Outcome::LetGo)
             }
             LettingGo::ReleaseCutShort(polls) => {
                 let patience = ms(4 * world.plan.command_timeout);

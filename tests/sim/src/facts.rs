@@ -62,8 +62,10 @@ pub(crate) struct TokenFact {
     pub(crate) lease: Duration,
     pub(crate) last_granted: Option<Instant>,
     pub(crate) release_sent: Option<Instant>,
-    /// Whether the store has ended it once.
-    pub(crate) released: bool,
+    /// The request by which the store has ended it.
+    pub(crate) released: Option<u64>,
+    /// Whether that request came twice, so that its sender may have been told the answer to the second.
+    pub(crate) repeated: bool,
 }
 
 impl RunFact {
@@ -152,7 +154,8 @@ impl Facts {
                         lease: *lease,
                         last_granted: None,
                         release_sent: None,
-                        released: false,
+                        released: None,
+                        repeated: false,
                     });
                 }
             }
@@ -165,6 +168,7 @@ impl Facts {
                 }
             }
             Event::Applied {
+                message,
                 name,
                 op,
                 said,
@@ -177,7 +181,12 @@ impl Facts {
                         self.tokens[*token].last_granted = Some(at);
                     }
                     (Op::Release { token, .. }, Said::Released) => {
-                        self.tokens[*token].released = true;
+                        self.tokens[*token].released = Some(*message);
+                    }
+                    (Op::Release { token, .. }, Said::NotHeld(_)) => {
+                        if let Some(token) = self.tokens.get_mut(*token) {
+                            token.repeated |= token.released == Some(*message);
+                        }
                     }
                     _ => {}
                 }

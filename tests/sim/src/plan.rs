@@ -247,6 +247,13 @@ impl Plan {
             .unwrap_or(0)
     }
 
+    /// The lease of those who stand once the faults are over: well above a few round trips.
+    #[must_use]
+    pub fn last_lease(&self) -> u64 {
+        let leases = self.stands().map(|stand| stand.lease);
+        leases.chain([20 + 12 * self.latency]).max().unwrap_or(0)
+    }
+
     /// The longest time for which a lease can be left in the store, by the candidates' clocks.
     #[must_use]
     pub fn longest_lease(&self) -> u64 {
@@ -264,7 +271,11 @@ impl Plan {
                 Act::Extend(by) | Act::ExtendCutShort(by, _) => Some(*by),
                 _ => None,
             });
-        leases.chain(acts).max().unwrap_or(0)
+        leases
+            .chain(acts)
+            .chain([self.last_lease()])
+            .max()
+            .unwrap_or(0)
     }
 }
 

@@ -142,7 +142,7 @@ impl Stage {
         }
         self.join([troubles]).await;
         world.tell(&Event::Turn(Turn::Quiet));
-        let longest = world.plan.longest_lease().max(10);
+        let longest = world.plan.longest_lease();
         for name in 0..world.names.len() {
             let slots = world
                 .plan
@@ -154,7 +154,7 @@ impl Stage {
                 let stand = Stand {
                     name,
                     wait: 3_600_000,
-                    lease: longest,
+                    lease: world.plan.last_lease(),
                     min_lease: 0,
                     auto_extend: false,
                     notify: false,

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{Invariant, Verdict, ensure};
 use crate::event::{Event, Op, Outcome, Said};
-use crate::facts::Facts;
+use crate::facts::{Facts, RunFact};
 
 #[derive(Default)]
 pub(super) struct Honest {
@@ -56,25 +56,23 @@ impl Invariant for Honest {
             Event::Over {
                 run: number,
                 outcome: Outcome::Backend(step, kind),
-            } => ensure(!facts.plan.is_clean(), || {
-                format!(
-                    "run {number} was told that the store is {kind} at the {step}, but nothing is wrong with it"
-                )
-            }),
+            } => {
+                let run = &facts.runs[*number];
+                ensure(!is_well(run, facts), || {
+                    format!(
+                        "run {number} was told that the store is {kind} at the {step}, but nothing is wrong with it"
+                    )
+                })
+            }
             Event::Over {
                 run: number,
                 outcome: Outcome::Lost(reason),
             } => {
                 let run = &facts.runs[*number];
                 let expected = match reason {
-                    // A lease that is not much longer than a few round trips may be over before it is extended.
-                    LossReason::Expired => {
-                        !run.stand.auto_extend
-                            || !facts.plan.is_clean()
-                            || run.stand.lease < 20 + 12 * facts.plan.latency
-                    }
+                    LossReason::Expired => !run.stand.auto_extend || !is_well(run, facts),
                     LossReason::MaxTenure => run.stand.max_tenure.is_some(),
-                    LossReason::Taken | LossReason::Deleted => !facts.plan.is_clean(),
+                    LossReason::Taken | LossReason::Deleted => !is_well(run, facts),
                     _ => true,
                 };
                 ensure(expected, || {
@@ -84,4 +82,10 @@ impl Invariant for Honest {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether nothing goes wrong, and the lease is much longer than a few round trips: else it may be over before an
+/// answer is there.
+fn is_well(run: &RunFact, facts: &Facts) -> bool {
+    facts.plan.is_clean() && run.stand.lease >= 20 + 12 * facts.plan.latency
 }

@@ -71,7 +71,8 @@ impl Invariant for Told {
                 let released = facts
                     .holders
                     .get(&(facts.runs[run].name, fence))
-                    .is_some_and(|token| facts.tokens[*token].released);
+                    .map(|token| &facts.tokens[*token])
+                    .is_some_and(|token| token.released.is_some() && !token.repeated);
                 let well = matches!(
                     facts.runs[run].over,
                     Some((_, Outcome::Elected | Outcome::ActionFailed | Outcome::LetGo))
