@@ -106,10 +106,30 @@ async fn a_release_whose_answer_was_lost_is_told_as_a_release() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn nobody_is_skipped_because_another_task_took_one_of_several_slots() {
+    let store = Slow {
+        claim: ms(100),
+        ..Slow::default()
+    };
+    let elector = StoreElector::builder(store).build();
+    let three = LeaseOptions::builder().slots(3).wait(ms(150)).build();
+    let three = three.unwrap();
+    // The third is still in the queue when its wait ends, and asks for itself.
+    let (a, b, c) = tokio::join!(
+        elector.try_acquire("x", &three),
+        elector.try_acquire("x", &three),
+        elector.try_acquire("x", &three),
+    );
+    let elected = [a, b, c].map(|acquired| acquired.unwrap().is_some());
+    assert_eq!(elected, [true; 3]);
+}
+
 /// A local store that takes its time, or loses an answer.
 #[derive(Default)]
 struct Slow {
     store: LocalStore,
+    claim: Duration,
     extension: Duration,
     /// Loses the answer to the next release.
     loses_answer: AtomicBool,
@@ -128,6 +148,7 @@ impl Slow {
 
 impl LeaseStore for Slow {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        tokio::time::sleep(self.claim).await;
         self.store.claim(claim).await
     }
 

@@ -161,10 +161,10 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             if talk.full.is_none() || last {
                 match self.ask().await {
                     Ok(Answer::Elected(lease)) => {
-                        let full = self.full_with(&lease);
-                        queue.note(asked, Ok(full.clone()));
-                        // With one slot, the next in the queue need not ask to know that it is taken.
-                        talk.full = (self.claim.slots == 1).then_some(full);
+                        talk.full = self.full_with(&lease);
+                        if let Some(full) = talk.full.clone() {
+                            queue.note(asked, Ok(full));
+                        }
                         return Ok(Acquisition::Elected(lease));
                     }
                     Ok(Answer::Full(full)) => {
@@ -212,27 +212,28 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         }
         let asked = Instant::now();
         let answer = self.ask().await;
-        queue.note(
-            asked,
-            match &answer {
-                Ok(Answer::Elected(lease)) => Ok(self.full_with(lease)),
-                Ok(Answer::Full(full)) => Ok(full.clone()),
-                Err(error) => Err(error.clone()),
-            },
-        );
+        let news = match &answer {
+            Ok(Answer::Elected(lease)) => self.full_with(lease).map(Ok),
+            Ok(Answer::Full(full)) => Some(Ok(full.clone())),
+            Err(error) => Some(Err(error.clone())),
+        };
+        if let Some(news) = news {
+            queue.note(asked, news);
+        }
         Ok(match answer? {
             Answer::Elected(lease) => Acquisition::Elected(lease),
             Answer::Full(full) => skipped(&full),
         })
     }
 
-    /// What a queue knows after this attempt was granted `lease`.
-    fn full_with(&self, lease: &Lease) -> Full {
-        Full {
+    /// What a queue knows after this attempt was granted `lease`: with one slot, that it is taken. Of several, others
+    /// may be free.
+    fn full_with(&self, lease: &Lease) -> Option<Full> {
+        (self.claim.slots == 1).then(|| Full {
             until: Instant::now() + self.options.lease(),
             revision: Revision::from(lease.fence()),
             holder: Some(self.claim.node_id.clone()),
-        }
+        })
     }
 
     /// An attempt has its answer by then, whatever the store does.
