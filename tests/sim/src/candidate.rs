@@ -183,6 +183,7 @@ impl Candidate {
             },
             LettingGo::Drop => {
                 let valid = lease.ensure_valid();
+                world.lock().facts.runs[run].dropped = true;
                 drop(lease);
                 valid.map_or_else(|error| outcome(&error), |()| Outcome::LetGo)
             }

@@ -78,17 +78,14 @@ impl SimStore {
         let names: Vec<_> = (0..ops.len())
             .map(|index| self.world.number(request.name_of(index)))
             .collect();
+        let mut pending = Pending {
+            world: &self.world,
+            node: self.node,
+            message,
+            asked: names.into_iter().zip(ops).collect(),
+        };
         let answer = self.travel(message, name, request, fates).await;
-        for (index, (op, name)) in ops.into_iter().zip(names).enumerate() {
-            let said = answer.as_ref().ok().and_then(|answer| answer.said(index));
-            self.world.tell(&Event::Answered {
-                message,
-                node: self.node,
-                name,
-                op,
-                said,
-            });
-        }
+        pending.tell(answer.as_ref().ok());
         answer
     }
 
@@ -158,6 +155,36 @@ impl SimStore {
                 Err(StoreError::new(BackendKind::Other, "something went wrong"))
             }
         }
+    }
+}
+
+/// A call whose end is told, also when its future is dropped.
+struct Pending<'a> {
+    world: &'a World,
+    node: usize,
+    message: u64,
+    asked: Vec<(usize, Op)>,
+}
+
+impl Pending<'_> {
+    fn tell(&mut self, answer: Option<&Answer>) {
+        for (index, (name, op)) in std::mem::take(&mut self.asked).into_iter().enumerate() {
+            let said = answer.and_then(|answer| answer.said(index));
+            let (node, message) = (self.node, self.message);
+            self.world.tell(&Event::Answered {
+                message,
+                node,
+                name,
+                op,
+                said,
+            });
+        }
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.tell(None);
     }
 }
 

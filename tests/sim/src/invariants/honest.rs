@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::{Invariant, Verdict, ensure};
 use crate::event::{Event, Op, Outcome, Said};
 use crate::facts::{Facts, RunFact};
+use crate::server::Slot;
 
 #[derive(Default)]
 pub(super) struct Honest {
@@ -36,6 +37,34 @@ impl Invariant for Honest {
                     self.full.insert((*node, *name), at);
                 }
                 Ok(())
+            }
+            // Who lets go and asks again is not told that somebody leads who was itself.
+            Event::Applied {
+                node,
+                name,
+                op: Op::Claim { token, .. },
+                said: Said::Taken,
+                before,
+                ..
+            } => {
+                let own = |slot: &Slot| {
+                    let run = facts
+                        .holders
+                        .get(&(*name, slot.fence))
+                        .and_then(|token| facts.tokens[*token].run)
+                        .map(|run| &facts.runs[run]);
+                    let asked = facts.tokens[*token].last_claim_sent;
+                    slot.in_force
+                        && run.is_some_and(|run| {
+                            run.node == *node
+                                && run.over.as_ref().is_some_and(|(over, _)| *over < asked)
+                        })
+                };
+                ensure(!facts.plan.is_clean() || !before.iter().all(own), || {
+                    format!(
+                        "c{node} asks for n{name}, which only leases take that it has let go of: {before:?}"
+                    )
+                })
             }
             Event::Over {
                 run: number,
