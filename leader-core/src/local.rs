@@ -166,7 +166,11 @@ impl Shared {
     ) -> T {
         let now = Instant::now();
         // Taken out for the step, so that the step can also draw revisions.
-        let mut record = self.records.remove(name).unwrap_or_default();
+        let mut record = self.records.remove(name).unwrap_or_else(|| Record {
+            // A record of this name may have been forgotten: no release is later than this.
+            released: self.last_revision,
+            ..Record::default()
+        });
         record.forget_what_is_over(now);
         let answer = step(&mut record, &mut || self.next_revision(now), now);
         if !record.is_empty() {
@@ -222,9 +226,13 @@ impl LocalStore {
                     fence: entry.fence,
                 };
             }
-            let taken = u32::try_from(record.slots.len()).unwrap_or(u32::MAX);
-            if taken >= claim.slots
-                && let Some(first) = record.slots.values().min_by_key(|entry| entry.ends)
+            let slots = usize::try_from(claim.slots).unwrap_or(usize::MAX);
+            let mut by_end: Vec<_> = record.slots.values().collect();
+            by_end.sort_unstable_by_key(|entry| entry.ends);
+            // More may be taken than this candidate knows of, by some who ask for more slots: all that are too many must
+            // end before the one that makes room for it.
+            if let Some(too_many) = by_end.len().checked_sub(slots)
+                && let Some(first) = by_end.get(too_many)
             {
                 return ClaimReply::Taken {
                     retry_after: first.ends - now,
