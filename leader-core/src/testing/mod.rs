@@ -1,5 +1,7 @@
 //! For tests, ours and yours.
 
+pub mod conformance;
+
 /// What an elector has at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
