@@ -1,6 +1,9 @@
 //! For tests, ours and yours.
 
 pub mod conformance;
+pub mod faulty;
+
+pub use faulty::{Fault, Faults, FaultyStore};
 
 /// What an elector has at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
