@@ -209,6 +209,12 @@ impl LocalStore {
         self.lock().records.len()
     }
 
+    /// Takes the next revision, for a leader that is in a script only.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn next_revision(&self) -> Revision {
+        Revision::new(self.lock().next_revision(Instant::now()))
+    }
+
     fn claim_now(&self, claim: &Claim) -> ClaimReply {
         self.lock().step(&claim.name, |record, next_revision, now| {
             if record.ended.contains_key(&claim.token) {

@@ -2,8 +2,10 @@
 
 pub mod conformance;
 pub mod faulty;
+mod scripted;
 
 pub use faulty::{Fault, Faults, FaultyStore};
+pub use scripted::ScriptedElector;
 
 /// What an elector has at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
