@@ -224,15 +224,18 @@ impl LocalStore {
                     fence: entry.fence,
                 };
             }
-            let taken = u32::try_from(record.slots.len()).unwrap_or(u32::MAX);
-            if taken >= claim.slots
-                && let Some(first) = record.slots.values().min_by_key(|entry| entry.ends)
-            {
-                return ClaimReply::Taken {
-                    retry_after: first.ends - now,
-                    holder: Some(first.node_id.clone()),
-                    revision: Revision::new(record.last_revision()),
-                };
+            let taken = record.slots.len();
+            if taken >= claim.slots as usize {
+                let mut entries: Vec<&Entry> = record.slots.values().collect();
+                entries.sort_by_key(|entry| entry.ends);
+                // Where others ask for more slots than this candidate, several must end before one is free for it.
+                if let Some(first) = entries.get(taken - claim.slots as usize) {
+                    return ClaimReply::Taken {
+                        retry_after: first.ends - now,
+                        holder: Some(first.node_id.clone()),
+                        revision: Revision::new(record.last_revision()),
+                    };
+                }
             }
             let slot = (0..claim.slots)
                 .find(|slot| !record.slots.contains_key(slot))
