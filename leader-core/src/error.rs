@@ -66,6 +66,12 @@ pub enum LeaderError {
         reason: LossReason,
     },
 
+    /// No lease is in force here: the code runs outside any guarded run, or in a spawned task that does not inherit it.
+    #[error(
+        "no lease is in force here: run this inside a guarded run, or wrap a spawned future in `lease.scope`"
+    )]
+    NotLeading,
+
     /// The elector was shut down.
     #[error("the elector was shut down")]
     ShutDown,
@@ -73,6 +79,7 @@ pub enum LeaderError {
 
 impl LeaderError {
     /// A store's failure at `step`.
+    #[must_use]
     pub fn backend(step: Step, name: Option<&LockName>, source: StoreError) -> Self {
         Self::Backend {
             step,
@@ -83,6 +90,7 @@ impl LeaderError {
     }
 
     /// An option, of a store's builder say, that cannot be honoured.
+    #[must_use]
     pub fn invalid_options(option: &'static str, reason: impl Into<String>) -> Self {
         Self::InvalidOptions {
             option,
@@ -201,6 +209,8 @@ pub enum LossReason {
     MaxTenure,
     /// The elector was shut down while the work ran.
     ShutDown,
+    /// Its holder has released it already.
+    Released,
 }
 
 impl LossReason {
@@ -213,6 +223,7 @@ impl LossReason {
             Self::Deleted => "deleted",
             Self::MaxTenure => "max_tenure",
             Self::ShutDown => "shut_down",
+            Self::Released => "released",
         }
     }
 }
@@ -225,6 +236,7 @@ impl fmt::Display for LossReason {
             Self::Deleted => "its record is gone from the store",
             Self::MaxTenure => "it was held for its longest tenure",
             Self::ShutDown => "the elector was shut down",
+            Self::Released => "it was released",
         })
     }
 }

@@ -67,7 +67,7 @@ fn host() -> &'static str {
         let host: String = named
             .trim()
             .chars()
-            .filter(|c| c.is_ascii_graphic())
+            .filter(char::is_ascii_graphic)
             .take(64)
             .collect();
         if host.is_empty() {

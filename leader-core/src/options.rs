@@ -87,7 +87,6 @@ impl LeaseOptions {
     pub const MAX_SLOTS: u32 = 1024;
 
     /// Starts from the defaults.
-    #[must_use]
     pub fn builder() -> LeaseOptionsBuilder {
         LeaseOptionsBuilder {
             options: Self::default(),
@@ -140,6 +139,10 @@ impl LeaseOptions {
     #[must_use]
     pub fn name_pattern(&self) -> Option<&str> {
         self.name_pattern.as_deref()
+    }
+
+    pub(crate) fn shared_pattern(&self) -> Option<Arc<str>> {
+        self.name_pattern.clone()
     }
 
     /// A lease's time, or the error that names `option`.

@@ -346,6 +346,15 @@ impl StoreError {
         }
     }
 
+    /// No answer within `limit`.
+    #[must_use]
+    pub fn no_answer(limit: Duration) -> Self {
+        Self::new(
+            BackendKind::TimedOut,
+            format!("no answer within {limit:?}; the step may still take effect"),
+        )
+    }
+
     /// The same failure of a step that certainly took no effect: it was never sent.
     #[must_use]
     pub fn not_run(mut self) -> Self {

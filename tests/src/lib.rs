@@ -1,1 +1,22 @@
-//! Test harness.
+//! What the scenarios stand on: private servers, a network that misbehaves on command, second processes, and waiting
+//! for a condition instead of sleeping.
+//!
+//! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
+//! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
+//! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
+//! - [`Worker`]: a second process that speaks in lines and can be frozen and killed.
+//!
+//! The harness panics where a test cannot go on, with a text that says what to do about it.
+
+mod process;
+mod proxy;
+pub mod resp;
+mod server;
+mod signal;
+mod until;
+
+pub use process::Worker;
+pub use proxy::{CapturedRequest, LostReply, Proxy};
+pub use resp::Reply;
+pub use server::{Server, ServerBuilder};
+pub use until::{until, until_some};

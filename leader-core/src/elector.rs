@@ -1,0 +1,131 @@
+//! [`Elector`]: the object-safe trait. `Arc<dyn Elector>` lives in a service's state.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::engine::BoxFuture;
+use crate::error::LeaderError;
+use crate::event::Events;
+use crate::name::LockName;
+use crate::node::NodeId;
+use crate::options::LeaseOptions;
+use crate::outcome::Acquisition;
+use crate::state::LeaderState;
+
+/// A candidate on some store, in the form that fits behind `dyn`.
+///
+/// Call the methods of [`ElectorExt`](crate::ElectorExt), which every elector has; these here are what they stand on,
+/// under names of their own so that importing both traits is never ambiguous. Backends do not implement this trait:
+/// they implement [`LeaseStore`](crate::store::LeaseStore), and [`StoreElector`](crate::StoreElector) does the rest.
+///
+/// `&E`, `Box<E>` and `Arc<E>` are electors when `E` is.
+pub trait Elector: Send + Sync {
+    /// Who this candidate is, for people.
+    fn node_id(&self) -> &NodeId;
+
+    /// Which candidate this is, for the library: clones are the same one.
+    fn elector_id(&self) -> ElectorId;
+
+    /// Stands for election; see [`ElectorExt::try_acquire`](crate::ElectorExt::try_acquire).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn acquire<'a>(
+        &'a self,
+        name: &'a LockName,
+        options: &'a LeaseOptions,
+    ) -> BoxFuture<'a, Result<Acquisition, LeaderError>>;
+
+    /// Reads who leads; see [`ElectorExt::state`](crate::ElectorExt::state).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn inspect<'a>(&'a self, name: &'a LockName)
+    -> BoxFuture<'a, Result<LeaderState, LeaderError>>;
+
+    /// Takes a name from its holders; see [`ElectorExt::force_release`](crate::ElectorExt::force_release).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn evict<'a>(&'a self, name: &'a LockName) -> BoxFuture<'a, Result<u32, LeaderError>>;
+
+    /// This process's own events; see [`ElectorExt::events`](crate::ElectorExt::events).
+    fn subscribe(&self) -> Events;
+
+    /// Ends everything; see [`ElectorExt::shutdown`](crate::ElectorExt::shutdown).
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Tells candidates apart: clones of an elector share it, and no two electors of a process have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ElectorId(u64);
+
+impl ElectorId {
+    pub(crate) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Implements [`Elector`] by handing every call to an inner elector.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __delegate_elector {
+    ($({$($generics:tt)*})? $elector:ty, |$this:ident| $inner:expr) => {
+        impl $(<$($generics)*>)? $crate::Elector for $elector {
+            fn node_id(&self) -> &$crate::NodeId {
+                let $this = self;
+                $crate::Elector::node_id(&$inner)
+            }
+
+            fn elector_id(&self) -> $crate::ElectorId {
+                let $this = self;
+                $crate::Elector::elector_id(&$inner)
+            }
+
+            fn acquire<'a>(
+                &'a self,
+                name: &'a $crate::LockName,
+                options: &'a $crate::LeaseOptions,
+            ) -> $crate::BoxFuture<'a, ::std::result::Result<$crate::Acquisition, $crate::LeaderError>> {
+                let $this = self;
+                $crate::Elector::acquire(&$inner, name, options)
+            }
+
+            fn inspect<'a>(
+                &'a self,
+                name: &'a $crate::LockName,
+            ) -> $crate::BoxFuture<'a, ::std::result::Result<$crate::LeaderState, $crate::LeaderError>> {
+                let $this = self;
+                $crate::Elector::inspect(&$inner, name)
+            }
+
+            fn evict<'a>(
+                &'a self,
+                name: &'a $crate::LockName,
+            ) -> $crate::BoxFuture<'a, ::std::result::Result<u32, $crate::LeaderError>> {
+                let $this = self;
+                $crate::Elector::evict(&$inner, name)
+            }
+
+            fn subscribe(&self) -> $crate::Events {
+                let $this = self;
+                $crate::Elector::subscribe(&$inner)
+            }
+
+            fn close(&self) -> $crate::BoxFuture<'_, ()> {
+                let $this = self;
+                $crate::Elector::close(&$inner)
+            }
+        }
+    };
+}
+
+pub(crate) use __delegate_elector as delegate_elector;
+
+delegate_elector!({E: Elector + ?Sized} &E, |this| **this);
+delegate_elector!({E: Elector + ?Sized} Box<E>, |this| **this);
+delegate_elector!({E: Elector + ?Sized} Arc<E>, |this| **this);

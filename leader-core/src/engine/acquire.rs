@@ -1,0 +1,350 @@
+//! Standing for election: one attempt, from the first claim to a lease, a skip, or an error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
+
+use super::queue::{Full, Queue};
+use super::tenure::{Tenure, Times, validity};
+use super::{Engine, far_from};
+use crate::error::{BackendKind, LeaderError, Step};
+use crate::event::{LeaderEvent, TenureId};
+use crate::lease::Lease;
+use crate::name::LockName;
+use crate::options::LeaseOptions;
+use crate::outcome::{Acquisition, Skipped};
+use crate::store::{Claim, ClaimReply, LeaseStore, Revision, StoreError};
+use crate::token::Token;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+impl<S: LeaseStore> Engine<S> {
+    pub(super) async fn acquire(
+        self: &Arc<Self>,
+        name: &LockName,
+        options: &LeaseOptions,
+    ) -> Result<Acquisition, LeaderError> {
+        if self.closing.is_cancelled() {
+            return Err(LeaderError::ShutDown);
+        }
+        let runtime = self.runtime()?;
+        let mut attempt = Attempt::new(self, name, options, runtime);
+        let acquired = tokio::select! {
+            biased;
+            acquired = attempt.run() => acquired,
+            () = self.closing.cancelled() => Err(LeaderError::ShutDown),
+        };
+        drop(attempt);
+        self.tell_acquired(name, options, &acquired);
+        acquired
+    }
+
+    fn tell_acquired(
+        &self,
+        name: &LockName,
+        options: &LeaseOptions,
+        acquired: &Result<Acquisition, LeaderError>,
+    ) {
+        let label = options.name_pattern().unwrap_or(name.as_str());
+        match acquired {
+            Ok(Acquisition::Elected(lease)) => {
+                tracing::debug!(
+                    name = label,
+                    slot = lease.slot(),
+                    fence = lease.fence().get(),
+                    "elected"
+                );
+                self.events.tell(|| LeaderEvent::Elected {
+                    tenure: lease.tenure().id.clone(),
+                });
+            }
+            Ok(Acquisition::Skipped(skipped)) => {
+                tracing::debug!(name = label, holder = ?skipped.holder(), "skipped");
+                self.events.tell(|| LeaderEvent::Skipped {
+                    name: name.clone(),
+                    node_id: self.node_id.clone(),
+                    holder: skipped.holder().cloned(),
+                });
+            }
+            Err(error) => {
+                tracing::debug!(name = label, %error, "not elected");
+                if let LeaderError::Backend { step, kind, .. } = error {
+                    self.events.tell(|| LeaderEvent::Failed {
+                        name: name.clone(),
+                        node_id: self.node_id.clone(),
+                        tenure: None,
+                        step: *step,
+                        kind: *kind,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// One attempt to be elected. Dropped before its end, it undoes what its claims may have done.
+struct Attempt<'a, S: LeaseStore> {
+    engine: &'a Arc<Engine<S>>,
+    options: &'a LeaseOptions,
+    runtime: Handle,
+    claim: Claim,
+    deadline: Instant,
+    /// A claim was sent whose answer has not been seen: it may have been executed, or may yet be.
+    uncertain: bool,
+    last_sent: Instant,
+}
+
+/// What a claim brought.
+enum Answer {
+    Elected(Lease),
+    Full(Full),
+}
+
+impl<'a, S: LeaseStore> Attempt<'a, S> {
+    fn new(
+        engine: &'a Arc<Engine<S>>,
+        name: &LockName,
+        options: &'a LeaseOptions,
+        runtime: Handle,
+    ) -> Self {
+        let now = Instant::now();
+        let claim = Claim::new(
+            name.clone(),
+            engine.node_id.clone(),
+            Token::random(),
+            options.lease(),
+        );
+        Self {
+            engine,
+            options,
+            runtime,
+            claim: claim.of_slots(options.slots()),
+            deadline: far_from(now, options.wait()),
+            uncertain: false,
+            last_sent: now,
+        }
+    }
+
+    async fn run(&mut self) -> Result<Acquisition, LeaderError> {
+        let acquired = if self.options.wait().is_zero() {
+            self.ask_once().await
+        } else {
+            self.stand().await
+        };
+        acquired.map_err(|error| LeaderError::backend(Step::Claim, Some(&self.claim.name), error))
+    }
+
+    /// Exactly one claim, past the queue: who does not wait takes nobody's place in it.
+    async fn ask_once(&mut self) -> Result<Acquisition, StoreError> {
+        Ok(match self.ask().await? {
+            Answer::Elected(lease) => Acquisition::Elected(lease),
+            Answer::Full(full) => skipped(&full),
+        })
+    }
+
+    /// Waits in the queue, and asks whenever that is worth it, for the last time at the deadline.
+    async fn stand(&mut self) -> Result<Acquisition, StoreError> {
+        let engine = self.engine;
+        let name = self.claim.name.clone();
+        let place = engine.queues.enter(&name, self.claim.slots);
+        let queue = &place.queue;
+        let Ok(mut talk) = timeout_at(self.deadline, queue.talk.lock()).await else {
+            return self.last_call(queue).await;
+        };
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(until) = engine.courtesy.until(&name) {
+                tokio::time::sleep_until(until.min(self.deadline)).await;
+            }
+            let asked = Instant::now();
+            let last = asked >= self.deadline;
+            if talk.full.is_none() || last {
+                match self.ask().await {
+                    Ok(Answer::Elected(lease)) => {
+                        let full = self.full_with(&lease);
+                        queue.note(asked, Ok(full.clone()));
+                        // With one slot, the next in the queue need not ask to know that it is taken.
+                        talk.full = (self.claim.slots == 1).then_some(full);
+                        return Ok(Acquisition::Elected(lease));
+                    }
+                    Ok(Answer::Full(full)) => {
+                        pause = FIRST_PAUSE;
+                        queue.note(asked, Ok(full.clone()));
+                        if last {
+                            return Ok(skipped(&full));
+                        }
+                        talk.full = Some(full);
+                    }
+                    Err(error) => {
+                        queue.note(asked, Err(error.clone()));
+                        talk.full = None;
+                        let now = Instant::now();
+                        if last || now >= self.deadline || !error.kind().is_transient() {
+                            return Err(error);
+                        }
+                        tracing::debug!(%name, %error, "asking again soon");
+                        tokio::time::sleep_until(self.deadline.min(now + pause)).await;
+                        pause = (pause * 2).min(LONGEST_PAUSE);
+                        continue;
+                    }
+                }
+            }
+            queue
+                .news(&mut talk, &engine.store, &name, self.deadline)
+                .await;
+        }
+    }
+
+    /// The wait is over and this task never became the first in its queue. Its end must rest on an answer of about
+    /// now: the last one the queue got, or, shared by all whose wait ends together, a claim of its own.
+    async fn last_call(&mut self, queue: &Queue) -> Result<Acquisition, StoreError> {
+        let limit = self.limit();
+        let Ok(_turn) = timeout_at(limit, queue.last_call.lock()).await else {
+            return Err(StoreError::no_answer(self.engine.store.command_timeout()));
+        };
+        let fresh = self
+            .deadline
+            .checked_sub(self.engine.store.command_timeout());
+        if let Some(answer) = queue.answer()
+            && fresh.is_none_or(|fresh| answer.asked >= fresh)
+        {
+            return answer.result.map(|full| skipped(&full));
+        }
+        let asked = Instant::now();
+        let answer = self.ask().await;
+        queue.note(
+            asked,
+            match &answer {
+                Ok(Answer::Elected(lease)) => Ok(self.full_with(lease)),
+                Ok(Answer::Full(full)) => Ok(full.clone()),
+                Err(error) => Err(error.clone()),
+            },
+        );
+        Ok(match answer? {
+            Answer::Elected(lease) => Acquisition::Elected(lease),
+            Answer::Full(full) => skipped(&full),
+        })
+    }
+
+    /// What a queue knows after this attempt was granted `lease`.
+    fn full_with(&self, lease: &Lease) -> Full {
+        Full {
+            until: Instant::now() + self.options.lease(),
+            revision: Revision::from(lease.fence()),
+            holder: Some(self.claim.node_id.clone()),
+        }
+    }
+
+    /// An attempt has its answer by then, whatever the store does.
+    fn limit(&self) -> Instant {
+        far_from(self.deadline, self.engine.store.command_timeout())
+    }
+
+    /// Sends the claim once.
+    async fn ask(&mut self) -> Result<Answer, StoreError> {
+        let engine = self.engine;
+        let command_timeout = engine.store.command_timeout();
+        let limit = self.limit();
+        let settled = engine.settlements.settled(&self.claim.name);
+        if timeout_at(limit, settled).await.is_err() {
+            return Err(StoreError::no_answer(command_timeout).not_run());
+        }
+        // Taken before the request is sent: the lease is counted from here.
+        let sent = Instant::now();
+        let earlier = std::mem::replace(&mut self.uncertain, true);
+        self.last_sent = sent;
+        let limit = limit.min(sent + command_timeout);
+        let reply = match timeout_at(limit, engine.store.claim(&self.claim)).await {
+            Ok(reply) => reply,
+            Err(_) => return Err(StoreError::no_answer(limit - sent)),
+        };
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.uncertain = earlier || error.may_have_run();
+                return Err(error);
+            }
+        };
+        let now = Instant::now();
+        match reply {
+            ClaimReply::Granted { .. } if now >= sent + validity(self.claim.lease) => {
+                // Still uncertain: a claim of the same token, or the end of this attempt, takes care of it.
+                Err(StoreError::new(
+                    BackendKind::TimedOut,
+                    "the grant was answered after its lease had ended; lengthen the lease",
+                ))
+            }
+            ClaimReply::Granted { slot, fence } => {
+                let id = TenureId {
+                    name: self.claim.name.clone(),
+                    node_id: self.claim.node_id.clone(),
+                    slot,
+                    fence,
+                };
+                let lease = self.claim.lease;
+                let times = Times::new(engine.base, sent + validity(lease), now + lease);
+                let tenure = Tenure::new(
+                    engine.next_key(),
+                    engine.id,
+                    id,
+                    self.claim.token,
+                    earlier,
+                    self.options,
+                    (now, times),
+                    self.runtime.clone(),
+                    engine.clone(),
+                );
+                self.uncertain = false;
+                Ok(Answer::Elected(engine.hold(Arc::new(tenure))))
+            }
+            ClaimReply::Taken {
+                retry_after,
+                holder,
+                revision,
+            } => {
+                self.uncertain = earlier;
+                Ok(Answer::Full(Full {
+                    until: far_from(now, retry_after),
+                    revision,
+                    holder,
+                }))
+            }
+            ClaimReply::Ended => {
+                // Only a store that mixes up tokens answers this to an attempt that goes on. With a fresh token the
+                // next claim is a new one.
+                let ended = std::mem::replace(&mut self.claim.token, Token::random());
+                self.uncertain = false;
+                engine.abandon(&self.claim.name, ended, self.until(), &self.runtime);
+                Err(StoreError::new(
+                    BackendKind::MalformedReply,
+                    "the store took a claim for one that had been given up",
+                ))
+            }
+        }
+    }
+
+    /// Until when a claim of this attempt can hold a slot.
+    fn until(&self) -> Instant {
+        far_from(
+            self.last_sent + self.engine.store.command_timeout(),
+            self.claim.lease,
+        )
+    }
+}
+
+impl<S: LeaseStore> Drop for Attempt<'_, S> {
+    fn drop(&mut self) {
+        if self.uncertain {
+            let until = self.until();
+            self.engine
+                .abandon(&self.claim.name, self.claim.token, until, &self.runtime);
+        }
+    }
+}
+
+fn skipped(full: &Full) -> Acquisition {
+    Acquisition::Skipped(Skipped::new(full.holder.clone(), Some(full.retry_after())))
+}

@@ -1,0 +1,318 @@
+//! The keeper: one background task per elector (and runtime) that extends all its auto-extended leases in batches,
+//! and fires the signal of a watched lease at its deadline.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::runtime;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::tenure::{Phase, Tenure, validity};
+use super::{Engine, chance};
+use crate::error::{BackendKind, Step};
+use crate::event::LeaderEvent;
+use crate::store::{ExtendReply, Extension, LeaseStore, StoreError};
+
+/// More leases than this go to the store in several requests, so that none keeps it busy for long.
+const MAX_BATCH: usize = 256;
+/// Leases that are due within this time of each other go in one batch.
+const MAX_AHEAD: Duration = Duration::from_millis(50);
+
+/// The agendas of one elector, one for each runtime on which it has leases to look after.
+#[derive(Default)]
+pub(crate) struct Keepers {
+    agendas: Mutex<HashMap<runtime::Id, Agenda>>,
+}
+
+/// What one keeper has to do, and when. Gone when nothing is left to do.
+struct Agenda {
+    entries: HashMap<u64, Entry>,
+    /// The entries' `at`, in order.
+    times: BTreeSet<(Instant, u64)>,
+    bell: Arc<Notify>,
+}
+
+struct Entry {
+    tenure: Arc<Tenure>,
+    /// When to look at it next.
+    at: Instant,
+    /// When to extend it next; `None` for a lease that is only watched, or while a request is in flight.
+    extend_at: Option<Instant>,
+    failures: u32,
+}
+
+impl Entry {
+    fn next_look(&self) -> Instant {
+        let end = self.tenure.end();
+        self.extend_at.map_or(end, |at| at.min(end))
+    }
+}
+
+impl Agenda {
+    fn put(&mut self, key: u64, mut entry: Entry) {
+        entry.at = entry.next_look();
+        let first = self.times.first().copied();
+        self.times.insert((entry.at, key));
+        if first.is_none_or(|(at, _)| entry.at < at) {
+            self.bell.notify_one();
+        }
+        self.entries.insert(key, entry);
+    }
+
+    fn take(&mut self, key: u64) -> Option<Entry> {
+        let entry = self.entries.remove(&key)?;
+        self.times.remove(&(entry.at, key));
+        Some(entry)
+    }
+}
+
+/// What the keeper finds when it looks at its agenda.
+enum Round {
+    Over,
+    Work {
+        due: Vec<Due>,
+        ended: Vec<Arc<Tenure>>,
+        next: Option<Instant>,
+    },
+}
+
+struct Due {
+    tenure: Arc<Tenure>,
+    failures: u32,
+}
+
+impl Keepers {
+    fn lock(&self) -> MutexGuard<'_, HashMap<runtime::Id, Agenda>> {
+        self.agendas.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets a tenure: it is over, or being released.
+    pub(crate) fn leave(&self, tenure: &Tenure) {
+        let mut agendas = self.lock();
+        if let Some(agenda) = agendas.get_mut(&tenure.runtime.id())
+            && agenda.take(tenure.key).is_some()
+            && agenda.entries.is_empty()
+        {
+            // The keeper ends when it has nothing left.
+            agenda.bell.notify_one();
+        }
+    }
+
+    /// Looks at a tenure anew after its times have changed.
+    fn update(&self, tenure: &Tenure, change: impl FnOnce(&mut Entry)) {
+        let mut agendas = self.lock();
+        if let Some(agenda) = agendas.get_mut(&tenure.runtime.id())
+            && let Some(mut entry) = agenda.take(tenure.key)
+        {
+            change(&mut entry);
+            agenda.put(tenure.key, entry);
+        }
+    }
+
+    /// An explicit extension has moved the deadline.
+    pub(crate) fn extended(&self, tenure: &Tenure) {
+        self.update(tenure, |entry| {
+            if entry.extend_at.is_some() {
+                entry.extend_at = Some(next_extension(tenure));
+            }
+        });
+    }
+
+    fn round(&self, runtime: runtime::Id, idle: bool) -> Round {
+        let now = Instant::now();
+        let mut agendas = self.lock();
+        let Some(agenda) = agendas.get_mut(&runtime) else {
+            return Round::Over;
+        };
+        if agenda.entries.is_empty() && idle {
+            agendas.remove(&runtime);
+            return Round::Over;
+        }
+        let (mut due, mut ended) = (Vec::new(), Vec::new());
+        if agenda.times.first().is_some_and(|(at, _)| *at <= now) {
+            let later = agenda.times.split_off(&(now + MAX_AHEAD, 0));
+            let looked_at = std::mem::replace(&mut agenda.times, later);
+            for (_, key) in looked_at {
+                let Some(entry) = agenda.entries.get_mut(&key) else {
+                    continue;
+                };
+                let tenure = &entry.tenure;
+                if now >= tenure.end() || tenure.phase_now() != Phase::Held {
+                    ended.extend(agenda.entries.remove(&key).map(|entry| entry.tenure));
+                    continue;
+                }
+                let ahead = (tenure.lease / 100).min(MAX_AHEAD);
+                if entry.extend_at.is_some_and(|at| at <= now + ahead) {
+                    if let Ok(permit) = tenure.gate.try_acquire() {
+                        // Given back when the request has ended.
+                        permit.forget();
+                        entry.extend_at = None;
+                        due.push(Due {
+                            tenure: tenure.clone(),
+                            failures: entry.failures,
+                        });
+                    } else {
+                        // An explicit extension is in flight; it may make this one unnecessary.
+                        entry.extend_at = Some(now + pause(tenure, 0));
+                    }
+                }
+                entry.at = entry.next_look();
+                agenda.times.insert((entry.at, key));
+            }
+        }
+        Round::Work {
+            due,
+            ended,
+            next: agenda.times.first().map(|(at, _)| *at),
+        }
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+/// When a lease that lives until its present deadline is to be extended: at a third of its time, spread a little. A
+/// lease that was explicitly extended for longer is left alone until as much of it is left.
+fn next_extension(tenure: &Tenure) -> Instant {
+    let lease = tenure.lease;
+    let deadline = tenure.times.deadline();
+    let lead = validity(lease).saturating_sub(lease / 3);
+    let spread = chance::below(lease / 30, tenure.key ^ tenure.id.fence.get());
+    deadline.checked_sub(lead + spread).unwrap_or(deadline)
+}
+
+/// How long to wait after a failed extension: short against the lease, and not much longer each time, since every try
+/// before the deadline counts.
+fn pause(tenure: &Tenure, failures: u32) -> Duration {
+    let first = (tenure.lease / 50).clamp(Duration::from_millis(5), Duration::from_millis(250));
+    let pause = first * (1 << failures.min(3));
+    pause / 2 + chance::below(pause / 2, tenure.key ^ u64::from(failures))
+}
+
+impl<S: LeaseStore> Engine<S> {
+    /// Puts a granted tenure on the agenda: to be extended if its options say so, else to be watched.
+    pub(super) fn keep(self: &Arc<Self>, tenure: &Arc<Tenure>) {
+        let runtime = tenure.runtime.id();
+        let mut agendas = self.keepers.lock();
+        // Under the lock: whoever closes a tenure takes it off the agenda afterwards.
+        if tenure.phase_now() != Phase::Held {
+            return;
+        }
+        let mut hire = false;
+        let agenda = agendas.entry(runtime).or_insert_with(|| {
+            hire = true;
+            Agenda {
+                entries: HashMap::new(),
+                times: BTreeSet::new(),
+                bell: Arc::new(Notify::new()),
+            }
+        });
+        if !agenda.entries.contains_key(&tenure.key) {
+            let entry = Entry {
+                tenure: tenure.clone(),
+                at: tenure.end(),
+                extend_at: tenure.auto_extend.then(|| next_extension(tenure)),
+                failures: 0,
+            };
+            agenda.put(tenure.key, entry);
+        }
+        let bell = agenda.bell.clone();
+        drop(agendas);
+        if hire {
+            tenure.runtime.spawn(keep(self.clone(), runtime, bell));
+        }
+    }
+
+    async fn extend_batch(&self, due: Vec<Due>) {
+        let batch: Vec<Extension> = due
+            .iter()
+            .map(|Due { tenure, .. }| {
+                Extension::new(
+                    tenure.id.name.clone(),
+                    tenure.token,
+                    tenure.id.slot,
+                    tenure.lease,
+                )
+            })
+            .collect();
+        let sent = Instant::now();
+        let limit = self.store.command_timeout();
+        for Due { tenure, .. } in &due {
+            tenure.may_last_until(sent + tenure.lease + limit);
+        }
+        let mut replies = match tokio::time::timeout(limit, self.store.extend(&batch)).await {
+            Ok(replies) => replies.into_iter(),
+            Err(_) => vec![Err(StoreError::no_answer(limit)); due.len()].into_iter(),
+        };
+        for Due { tenure, failures } in due {
+            let reply = replies.next().unwrap_or_else(|| {
+                let reason = "an extension was left unanswered in its batch";
+                Err(StoreError::new(BackendKind::MalformedReply, reason))
+            });
+            tenure.gate.add_permits(1);
+            let (failures, pause) = match reply {
+                Ok(ExtendReply::Extended) => {
+                    tenure.extended(sent, tenure.lease);
+                    self.events.tell(|| LeaderEvent::Extended {
+                        tenure: tenure.id.clone(),
+                    });
+                    (0, None)
+                }
+                Ok(ExtendReply::NotHeld(reason)) => {
+                    tenure.lose(reason);
+                    continue;
+                }
+                // Whatever the failure is, the lease is ours until its deadline, and the next try may succeed.
+                Err(error) => {
+                    self.failed(Step::Extend, &tenure, &error);
+                    (failures.saturating_add(1), Some(pause(&tenure, failures)))
+                }
+            };
+            self.keepers.update(&tenure, |entry| {
+                entry.failures = failures;
+                entry.extend_at = Some(match pause {
+                    Some(pause) => Instant::now() + pause,
+                    None => next_extension(&tenure),
+                });
+            });
+        }
+    }
+}
+
+/// The keeper's life: looks at the agenda whenever something on it is due, and ends when nothing is left on it.
+async fn keep<S: LeaseStore>(engine: Arc<Engine<S>>, runtime: runtime::Id, bell: Arc<Notify>) {
+    let mut requests = FuturesUnordered::new();
+    loop {
+        let Round::Work { due, ended, next } = engine.keepers.round(runtime, requests.is_empty())
+        else {
+            return;
+        };
+        for tenure in ended {
+            // Looking at the clock marks it as lost, and tells.
+            let _ = tenure.phase();
+        }
+        let mut due = due.into_iter().peekable();
+        while due.peek().is_some() {
+            requests.push(engine.extend_batch(due.by_ref().take(MAX_BATCH).collect()));
+        }
+        tokio::select! {
+        biased;
+                   Some(()) = requests.next(), if !requests.is_empty() => {}
+                   () = sleep_until(next) => {}
+                   () = bell.notified() => {}
+               }
+    }
+}
+
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

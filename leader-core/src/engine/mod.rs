@@ -1,0 +1,386 @@
+//! The engine: waiting, deadlines, extension, minimum leases, release and events, written once for all stores.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `acquire` | one attempt, from its first claim to a lease, a skip or an error |
+//! | `queue` | who waits for the same name, and when asking again is worth it |
+//! | `tenure` | one grant to its end: its deadline and its phase |
+//! | `keeper` | extends leases in the background, and notices deadlines |
+//! | `release` | gives slots back, now or behind |
+//! | `shutdown` | ends everything within a bound |
+
+mod acquire;
+mod chance;
+mod keeper;
+mod queue;
+mod release;
+mod shutdown;
+mod tenure;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::keeper::Keepers;
+use self::queue::Queues;
+use self::release::{Courtesy, Settlements};
+pub use self::tenure::BoxFuture;
+use self::tenure::Steward;
+pub(crate) use self::tenure::{Phase, Tenure};
+use crate::elector::{Elector, ElectorId};
+use crate::error::{LeaderError, LossReason, Step};
+use crate::event::{EventHub, Events, LeaderEvent};
+use crate::lease::Lease;
+use crate::name::LockName;
+use crate::node::NodeId;
+use crate::options::LeaseOptions;
+use crate::outcome::Acquisition;
+use crate::state::LeaderState;
+use crate::store::{ExtendReply, Extension, LeaseStore, StoreError};
+
+/// An elector on any [`LeaseStore`]: what makes a backend out of a store.
+///
+/// A clone is the same candidate.
+pub struct StoreElector<S: LeaseStore> {
+    engine: Arc<Engine<S>>,
+}
+
+impl<S: LeaseStore> StoreElector<S> {
+    /// Starts building an elector on `store`.
+    pub fn builder(store: S) -> StoreElectorBuilder<S> {
+        StoreElectorBuilder {
+            store,
+            node_id: None,
+            runtime: None,
+            shutdown_grace: Duration::from_secs(5),
+        }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.engine.store
+    }
+
+    /// What this elector has at the moment; all zero when nothing is held, waited for, or under way. For tests that
+    /// show that nothing leaks.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn footprint(&self) -> crate::testing::Footprint {
+        crate::testing::Footprint {
+            held: self.engine.held().len(),
+            queues: self.engine.queues.len(),
+            keepers: self.engine.keepers.len(),
+            settling: self.engine.settlements.len(),
+            tasks: self.engine.tracker.len(),
+        }
+    }
+}
+
+impl<S: LeaseStore> Clone for StoreElector<S> {
+    fn clone(&self) -> Self {
+        Self {
+            engine: self.engine.clone(),
+        }
+    }
+}
+
+impl<S: LeaseStore> fmt::Debug for StoreElector<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreElector")
+            .field("node_id", &self.engine.node_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`StoreElector`].
+#[derive(Debug)]
+#[must_use = "an elector is made by `build()`"]
+pub struct StoreElectorBuilder<S> {
+    store: S,
+    node_id: Option<NodeId>,
+    runtime: Option<Handle>,
+    shutdown_grace: Duration,
+}
+
+impl<S: LeaseStore> StoreElectorBuilder<S> {
+    /// Who this candidate is, for people. Default `host:pid:random`.
+    pub fn node_id(mut self, node_id: impl Into<NodeId>) -> Self {
+        self.node_id = Some(node_id.into());
+        self
+    }
+
+    /// The runtime for background work: extensions, and releases of dropped leases. Default the runtime from which a
+    /// lease is acquired. A runtime of its own keeps leases alive while a body blocks its worker thread.
+    pub fn runtime(mut self, runtime: Handle) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// How long [`shutdown`](crate::ElectorExt::shutdown) may take. Default 5 s.
+    pub fn shutdown_grace(mut self, grace: Duration) -> Self {
+        self.shutdown_grace = grace;
+        self
+    }
+
+    /// Makes the elector. Nothing is sent to the store.
+    #[must_use]
+    pub fn build(self) -> StoreElector<S> {
+        StoreElector {
+            engine: Arc::new(Engine {
+                id: ElectorId::next(),
+                store: self.store,
+                node_id: self.node_id.unwrap_or_else(NodeId::random),
+                runtime: self.runtime,
+                grace: self.shutdown_grace,
+                base: Instant::now(),
+                last_key: AtomicU64::new(0),
+                held: Mutex::default(),
+                let_go: Notify::new(),
+                queues: Queues::default(),
+                keepers: Keepers::default(),
+                settlements: Arc::default(),
+                courtesy: Arc::default(),
+                tracker: TaskTracker::new(),
+                closing: CancellationToken::new(),
+                events: EventHub::new(),
+            }),
+        }
+    }
+}
+
+impl<S: LeaseStore> Elector for StoreElector<S> {
+    fn node_id(&self) -> &NodeId {
+        &self.engine.node_id
+    }
+
+    fn elector_id(&self) -> ElectorId {
+        self.engine.id
+    }
+
+    fn acquire<'a>(
+        &'a self,
+        name: &'a LockName,
+        options: &'a LeaseOptions,
+    ) -> BoxFuture<'a, Result<Acquisition, LeaderError>> {
+        Box::pin(self.engine.acquire(name, options))
+    }
+
+    fn inspect<'a>(
+        &'a self,
+        name: &'a LockName,
+    ) -> BoxFuture<'a, Result<LeaderState, LeaderError>> {
+        Box::pin(async move {
+            let holders = self
+                .engine
+                .ask(Step::Inspect, name, self.engine.store.inspect(name));
+            Ok(LeaderState::new(name.clone(), holders.await?))
+        })
+    }
+
+    fn evict<'a>(&'a self, name: &'a LockName) -> BoxFuture<'a, Result<u32, LeaderError>> {
+        Box::pin(
+            self.engine
+                .ask(Step::Evict, name, self.engine.store.evict(name)),
+        )
+    }
+
+    fn subscribe(&self) -> Events {
+        self.engine.events.subscribe()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine.close())
+    }
+}
+
+pub(crate) struct Engine<S> {
+    id: ElectorId,
+    store: S,
+    node_id: NodeId,
+    runtime: Option<Handle>,
+    grace: Duration,
+    /// Deadlines are kept as nanoseconds after this.
+    base: Instant,
+    last_key: AtomicU64,
+    /// Every tenure from its grant until its release is over.
+    held: Mutex<HashMap<u64, Arc<Tenure>>>,
+    /// Rung whenever a tenure leaves `held`.
+    let_go: Notify,
+    queues: Queues,
+    keepers: Keepers,
+    settlements: Arc<Settlements>,
+    courtesy: Arc<Courtesy>,
+    /// Background releases.
+    tracker: TaskTracker,
+    closing: CancellationToken,
+    events: EventHub,
+}
+
+impl<S: LeaseStore> Engine<S> {
+    fn runtime(&self) -> Result<Handle, LeaderError> {
+        match &self.runtime {
+            Some(runtime) => Ok(runtime.clone()),
+            None => Handle::try_current().map_err(|_| LeaderError::NoRuntime),
+        }
+    }
+
+    fn next_key(&self) -> u64 {
+        self.last_key.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<u64, Arc<Tenure>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A grant becomes a lease.
+    fn hold(self: &Arc<Self>, tenure: Arc<Tenure>) -> Lease {
+        self.held().insert(tenure.key, tenure.clone());
+        if tenure.auto_extend {
+            self.keep(&tenure);
+        }
+        Lease::new(tenure)
+    }
+
+    fn is_held(&self, tenure: &Tenure) -> bool {
+        self.held().contains_key(&tenure.key)
+    }
+
+    /// Whether the tenure was there to be forgotten.
+    fn forget(&self, tenure: &Tenure) -> bool {
+        let forgotten = self.held().remove(&tenure.key).is_some();
+        if forgotten {
+            self.let_go.notify_waiters();
+        }
+        forgotten
+    }
+
+    /// One step of the store that is not part of a tenure, within its time.
+    async fn ask<T>(
+        &self,
+        step: Step,
+        name: &LockName,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, LeaderError> {
+        if self.closing.is_cancelled() {
+            return Err(LeaderError::ShutDown);
+        }
+        let limit = self.store.command_timeout();
+        timeout(limit, answer)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
+            .map_err(|error| LeaderError::backend(step, Some(name), error))
+    }
+
+    /// Tells that the store failed at a step of a tenure that goes on.
+    fn failed(&self, step: Step, tenure: &Tenure, error: &StoreError) {
+        tracing::debug!(
+            name = tenure.label(),
+            fence = tenure.id.fence.get(),
+            %step,
+            %error,
+            "the store failed; trying again"
+        );
+        self.events.tell(|| LeaderEvent::Failed {
+            name: tenure.id.name.clone(),
+            node_id: tenure.id.node_id.clone(),
+            tenure: Some(tenure.id.clone()),
+            step,
+            kind: error.kind(),
+        });
+    }
+
+    async fn extend_now(&self, tenure: &Tenure, lease: Duration) -> Result<(), LeaderError> {
+        LeaseOptions::check_lease("extend", lease)?;
+        let Ok(_permit) = tenure.gate.acquire().await else {
+            return Err(tenure.lost_error(LossReason::Released));
+        };
+        tenure.ensure_valid()?;
+        let name = &tenure.id.name;
+        let extension = Extension::new(name.clone(), tenure.token, tenure.id.slot, lease);
+        let sent = Instant::now();
+        let limit = self.store.command_timeout();
+        tenure.may_last_until(sent + lease + limit);
+        let replies = timeout(limit, self.store.extend(std::slice::from_ref(&extension))).await;
+        let reply = match replies {
+            Ok(replies) => replies.into_iter().next().unwrap_or_else(|| {
+                let reason = "an extension was left unanswered";
+                Err(StoreError::new(crate::BackendKind::MalformedReply, reason))
+            }),
+            Err(_) => Err(StoreError::no_answer(limit)),
+        };
+        match reply {
+            Ok(ExtendReply::Extended) => {
+                tenure.extended(sent, lease);
+                tenure.ensure_valid()?;
+                self.keepers.extended(tenure);
+                self.events.tell(|| LeaderEvent::Extended {
+                    tenure: tenure.id.clone(),
+                });
+                Ok(())
+            }
+            Ok(ExtendReply::NotHeld(reason)) => {
+                tenure.lose(reason);
+                tenure.ensure_valid()
+            }
+            Err(error) => {
+                self.failed(Step::Extend, tenure, &error);
+                Err(LeaderError::backend(Step::Extend, Some(name), error))
+            }
+        }
+    }
+}
+
+/// The engine that granted a tenure looks after it; a lease knows it in this form, whatever the store.
+impl<S: LeaseStore> Steward for Engine<S> {
+    fn extend(
+        self: Arc<Self>,
+        tenure: Arc<Tenure>,
+        lease: Duration,
+    ) -> BoxFuture<'static, Result<(), LeaderError>> {
+        Box::pin(async move { self.extend_now(&tenure, lease).await })
+    }
+
+    fn release(
+        self: Arc<Self>,
+        tenure: Arc<Tenure>,
+    ) -> BoxFuture<'static, Result<(), LeaderError>> {
+        Box::pin(async move { self.end(&tenure).await })
+    }
+
+    fn release_behind(self: Arc<Self>, tenure: &Arc<Tenure>) {
+        self.end_behind(tenure);
+    }
+
+    fn watch_deadline(self: Arc<Self>, tenure: &Arc<Tenure>) {
+        self.keep(tenure);
+    }
+
+    fn lost(&self, tenure: &Tenure, reason: LossReason) {
+        self.keepers.leave(tenure);
+        tracing::warn!(
+            name = tenure.label(),
+            fence = tenure.id.fence.get(),
+            %reason,
+            "lost the lease"
+        );
+        self.events.tell(|| LeaderEvent::Lost {
+            tenure: tenure.id.clone(),
+            reason,
+        });
+    }
+}
+
+/// `instant + duration`, or an instant that nobody lives to see.
+fn far_from(instant: Instant, duration: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+    instant + duration.min(FAR)
+}

@@ -1,0 +1,214 @@
+//! The waiting queue: tasks of one elector that wait for the same name and slot count, first come, first served. Only
+//! the first of them talks to the store.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::chance;
+use crate::hints::{HintSender, Hints, News, hints};
+use crate::name::LockName;
+use crate::node::NodeId;
+use crate::store::{Hint, LeaseStore, Revision, StoreError, Watching};
+
+/// The queues of one elector. One exists only while somebody is in it.
+#[derive(Default)]
+pub(crate) struct Queues {
+    by_name: Mutex<HashMap<LockName, Vec<(u32, Arc<Queue>)>>>,
+}
+
+impl Queues {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, Vec<(u32, Arc<Queue>)>>> {
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn enter(&self, name: &LockName, slots: u32) -> Place<'_> {
+        let mut by_name = self.lock();
+        let queues = by_name.entry(name.clone()).or_default();
+        let queue = match queues.iter().find(|(of, _)| *of == slots) {
+            Some((_, queue)) => queue.clone(),
+            None => {
+                let queue = Arc::new(Queue::new());
+                queues.push((slots, queue.clone()));
+                queue
+            }
+        };
+        Place {
+            queues: self,
+            name: name.clone(),
+            queue,
+        }
+    }
+
+    /// Tells the waiters of `name` in this process about a release by this process, which needs no detour through the
+    /// store.
+    pub(crate) fn tell(&self, name: &LockName, hint: Hint) {
+        if let Some(queues) = self.lock().get(name) {
+            for (_, queue) in queues {
+                queue.sender.push(hint);
+            }
+        }
+    }
+
+    /// How many watches this process has open in the store for `name`.
+    pub(crate) fn watches(&self, name: &LockName) -> u32 {
+        self.lock().get(name).map_or(0, |queues| {
+            let open = |(_, queue): &&(u32, Arc<Queue>)| queue.watched.load(Ordering::Acquire);
+            u32::try_from(queues.iter().filter(open).count()).unwrap_or(u32::MAX)
+        })
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+/// A task's place in a queue; left when dropped.
+pub(crate) struct Place<'a> {
+    queues: &'a Queues,
+    name: LockName,
+    pub(crate) queue: Arc<Queue>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut by_name = self.queues.lock();
+        // The map's own reference and this one: nobody else is in the queue.
+        if Arc::strong_count(&self.queue) == 2
+            && let Some(queues) = by_name.get_mut(&self.name)
+        {
+            queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &self.queue));
+            if queues.is_empty() {
+                by_name.remove(&self.name);
+            }
+        }
+    }
+}
+
+pub(crate) struct Queue {
+    /// Held by the first in the queue. Tokio's mutex serves in the order of arrival.
+    pub(crate) talk: tokio::sync::Mutex<Talk>,
+    /// Held by one of those who ask at the end of their wait without ever having become the first.
+    pub(crate) last_call: tokio::sync::Mutex<()>,
+    answer: Mutex<Option<Answer>>,
+    sender: HintSender,
+    watched: AtomicBool,
+}
+
+/// The last answer to a claim of this queue.
+#[derive(Clone)]
+pub(crate) struct Answer {
+    pub(crate) asked: Instant,
+    pub(crate) result: Result<Full, StoreError>,
+}
+
+/// All slots were found taken.
+#[derive(Clone)]
+pub(crate) struct Full {
+    /// When the first of them is free if nobody extends.
+    pub(crate) until: Instant,
+    pub(crate) revision: Revision,
+    pub(crate) holder: Option<NodeId>,
+}
+
+impl Full {
+    pub(crate) fn retry_after(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+}
+
+/// What the first in the queue knows, handed to its successor.
+pub(crate) struct Talk {
+    /// Set while the slots are known to be taken: asking again is not worth it yet.
+    pub(crate) full: Option<Full>,
+    watching: Option<Watching>,
+    hints: Hints,
+}
+
+impl Queue {
+    fn new() -> Self {
+        let (sender, hints) = hints();
+        Self {
+            talk: tokio::sync::Mutex::new(Talk {
+                full: None,
+                watching: None,
+                hints,
+            }),
+            last_call: tokio::sync::Mutex::new(()),
+            answer: Mutex::new(None),
+            sender,
+            watched: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn note(&self, asked: Instant, result: Result<Full, StoreError>) {
+        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        if answer.as_ref().is_none_or(|earlier| earlier.asked <= asked) {
+            *answer = Some(Answer { asked, result });
+        }
+    }
+
+    pub(crate) fn answer(&self) -> Option<Answer> {
+        self.answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Sleeps until asking again is worth it: a release was told, the first lease must have ended, or `deadline`.
+    pub(crate) async fn news<S: LeaseStore>(
+        &self,
+        talk: &mut Talk,
+        store: &S,
+        name: &LockName,
+        deadline: Instant,
+    ) {
+        let Some(mut full) = talk.full.take() else {
+            return;
+        };
+        if talk.watching.is_none() {
+            let limit = deadline.min(Instant::now() + store.command_timeout());
+            let watch = store.watch(name, full.revision, self.sender.clone());
+            match tokio::time::timeout_at(limit, watch).await {
+                Ok(Ok(watching)) => {
+                    talk.watching = Some(watching);
+                    self.watched.store(true, Ordering::Release);
+                }
+                // Hints only ever shorten the sleep; without them the times below still hold.
+                Ok(Err(error)) => tracing::debug!(%name, %error, "waiting without hints"),
+                Err(_) => tracing::debug!(%name, "waiting without hints: no answer in time"),
+            }
+        }
+        // So that the waiters of many processes do not ask in the same instant.
+        let jitter = Duration::from_millis(1) + chance::below(MAX_JITTER, full.revision.get());
+        loop {
+            let wake = (full.until + jitter).min(deadline);
+            tokio::select! {
+            biased;
+                           news = talk.hints.news() => match news {
+                               News::Missed => return,
+                               News::Released { revision, .. } if revision <= full.revision => {}
+                               News::Released { revision, free_at } => {
+                                   if free_at <= Instant::now() {
+                                       return;
+                                   }
+                                   full.revision = revision;
+                                   full.until = full.until.min(free_at);
+                               }
+                           },
+                           () = tokio::time::sleep_until(wake) => {
+                               if Instant::now() < full.until {
+                                   talk.full = Some(full);
+                               }
+                               return;
+                           }
+                       }
+        }
+    }
+}
+
+const MAX_JITTER: Duration = Duration::from_millis(5);

@@ -1,0 +1,318 @@
+//! Letting go: of a tenure, and of an attempt whose answer was not seen. What cannot be finished at once goes on in
+//! the background, and the next attempt at the same name waits for it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Engine;
+use super::tenure::{Phase, Tenure};
+use crate::error::{LeaderError, LossReason, Step};
+use crate::event::LeaderEvent;
+use crate::name::LockName;
+use crate::store::{Hint, LeaseStore, Release, ReleaseReply, StoreError};
+use crate::token::Token;
+
+/// For how long a store refuses claims of a token that was ended while one might be on its way: far longer than any
+/// client or network keeps a request.
+const MARK: Duration = Duration::from_secs(60);
+
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+impl<S: LeaseStore> Engine<S> {
+    /// One try to end a closed tenure; if the store does not confirm, more of them in the background.
+    pub(super) async fn end(self: &Arc<Self>, tenure: &Arc<Tenure>) -> Result<(), LeaderError> {
+        self.keepers.leave(tenure);
+        let limit = self.store.command_timeout();
+        // An extension in flight finishes first, so that it cannot arrive after the release.
+        let _ = tokio::time::timeout(limit, tenure.gate.acquire()).await;
+        match self.send_release(&request(tenure)).await {
+            Ok(reply) => {
+                self.ended(tenure, Some(reply));
+                match reply {
+                    ReleaseReply::Released { .. } => Ok(()),
+                    ReleaseReply::NotHeld(reason) => Err(tenure.lost_error(reason)),
+                }
+            }
+            Err(error) => {
+                self.failed(Step::Release, tenure, &error);
+                self.end_behind(tenure);
+                Err(LeaderError::backend(
+                    Step::Release,
+                    Some(&tenure.id.name),
+                    error,
+                ))
+            }
+        }
+    }
+
+    /// Ends a tenure from where nothing can be awaited.
+    pub(super) fn end_behind(self: &Arc<Self>, tenure: &Arc<Tenure>) {
+        self.keepers.leave(tenure);
+        if !self.is_held(tenure) {
+            return;
+        }
+        let over = match tenure.phase_now() {
+            Phase::Lost(LossReason::Taken | LossReason::Deleted) => true,
+            _ => Instant::now() >= tenure.times.store_end(),
+        };
+        if over {
+            self.ended(tenure, None);
+        } else if let Some(reply) = self.store.release_now(&request(tenure)) {
+            self.ended(tenure, Some(reply));
+        } else {
+            let settling = Settlements::begin(&self.settlements, &tenure.id.name);
+            let (engine, ending) = (self.clone(), tenure.clone());
+            let insist = async move {
+                let until = ending.times.store_end();
+                let reply = engine.insist(settling, until, || request(&ending)).await;
+                engine.ended(&ending, reply);
+            };
+            self.tracker.spawn_on(insist, &tenure.runtime);
+        }
+    }
+
+    /// Undoes what a claim whose answer was not seen may have done, or may do when it arrives late.
+    pub(super) fn abandon(
+        self: &Arc<Self>,
+        name: &LockName,
+        token: Token,
+        until: Instant,
+        runtime: &Handle,
+    ) {
+        let release = Release::abandoned(name.clone(), token, MARK);
+        if let Some(reply) = self.store.release_now(&release) {
+            self.tell_waiters(name, Duration::ZERO, reply, runtime);
+            return;
+        }
+        let settling = Settlements::begin(&self.settlements, name);
+        let (engine, after) = (self.clone(), runtime.clone());
+        let insist = async move {
+            if let Some(reply) = engine.insist(settling, until, || release.clone()).await {
+                engine.tell_waiters(&release.name, Duration::ZERO, reply, &after);
+            }
+        };
+        self.tracker.spawn_on(insist, runtime);
+    }
+
+    /// Sends a release again and again until the store has answered, or until there is nothing left to release.
+    async fn insist(
+        &self,
+        settling: Settling,
+        until: Instant,
+        request: impl Fn() -> Release,
+    ) -> Option<ReleaseReply> {
+        let mut settling = Some(settling);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let release = request();
+            let error = match self.send_release(&release).await {
+                Ok(reply) => return Some(reply),
+                Err(error) => error,
+            };
+            // Whoever waits for this release waits for one try; the next may be long in coming.
+            settling.take();
+            if Instant::now() + pause >= until {
+                tracing::warn!(name = %release.name, %error, "gave up a release; the slot ends with its lease");
+                return None;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    pub(super) async fn send_release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
+        let limit = self.store.command_timeout();
+        tokio::time::timeout(limit, self.store.release(release))
+            .await
+            .unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
+    }
+
+    /// The tenure is over in the store, or there is nothing more to be done about it.
+    pub(super) fn ended(&self, tenure: &Tenure, reply: Option<ReleaseReply>) {
+        if !self.forget(tenure) {
+            return;
+        }
+        let Some(reply) = reply else {
+            return;
+        };
+        self.tell_waiters(&tenure.id.name, tenure.keep(), reply, &tenure.runtime);
+        match reply {
+            ReleaseReply::Released { .. } => {
+                tracing::debug!(
+                    name = tenure.label(),
+                    fence = tenure.id.fence.get(),
+                    "released"
+                );
+                self.events.tell(|| LeaderEvent::Released {
+                    tenure: tenure.id.clone(),
+                });
+            }
+            ReleaseReply::NotHeld(reason) if tenure.phase_now() == Phase::Closed => {
+                tracing::warn!(
+                    name = tenure.label(),
+                    fence = tenure.id.fence.get(),
+                    %reason,
+                    "the lease was gone when it was released"
+                );
+                self.events.tell(|| LeaderEvent::Lost {
+                    tenure: tenure.id.clone(),
+                    reason,
+                });
+            }
+            ReleaseReply::NotHeld(_) => {}
+        }
+    }
+
+    /// Wakes this process's own waiters, which need no detour through the store, and lets others go first if the
+    /// store has told any.
+    fn tell_waiters(
+        &self,
+        name: &LockName,
+        free_in: Duration,
+        reply: ReleaseReply,
+        runtime: &Handle,
+    ) {
+        let ReleaseReply::Released { revision, told } = reply else {
+            return;
+        };
+        if free_in.is_zero() && told > self.queues.watches(name) {
+            Courtesy::begin(&self.courtesy, name, runtime);
+        }
+        self.queues.tell(name, Hint::Released { revision, free_in });
+    }
+}
+
+fn request(tenure: &Tenure) -> Release {
+    let id = &tenure.id;
+    let request = Release::new(id.name.clone(), tenure.token, id.slot).keeping(tenure.keep());
+    if tenure.uncertain {
+        request.marking(MARK)
+    } else {
+        request
+    }
+}
+
+/// Names of which a release is under way in the background. The next attempt of this process at such a name waits for
+/// its first try: whoever drops a lease and asks again must not be told that somebody leads who was itself.
+#[derive(Default)]
+pub(crate) struct Settlements {
+    by_name: Mutex<HashMap<LockName, (usize, CancellationToken)>>,
+    /// How many names there are, so that the usual case takes no lock.
+    names: AtomicUsize,
+}
+
+/// A release under way; over when dropped.
+pub(crate) struct Settling {
+    settlements: Arc<Settlements>,
+    name: LockName,
+}
+
+impl Settlements {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, (usize, CancellationToken)>> {
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(this: &Arc<Self>, name: &LockName) -> Settling {
+        let mut by_name = this.lock();
+        by_name.entry(name.clone()).or_default().0 += 1;
+        this.names.store(by_name.len(), Ordering::Release);
+        Settling {
+            settlements: this.clone(),
+            name: name.clone(),
+        }
+    }
+
+    /// Waits until no release of `name` is under way.
+    pub(crate) async fn settled(&self, name: &LockName) {
+        while self.names.load(Ordering::Acquire) > 0 {
+            let Some((_, over)) = self.lock().get(name).cloned() else {
+                return;
+            };
+            over.cancelled().await;
+        }
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        let mut by_name = self.settlements.lock();
+        let over = match by_name.get_mut(&self.name) {
+            Some((count, _)) if *count > 1 => {
+                *count -= 1;
+                None
+            }
+            _ => by_name.remove(&self.name),
+        };
+        self.settlements
+            .names
+            .store(by_name.len(), Ordering::Release);
+        drop(by_name);
+        if let Some((_, over)) = over {
+            over.cancel();
+        }
+    }
+}
+
+/// Names that this process has just released while others waited for them in the store. It lets them go first for a
+/// moment: a holder that asks again without a gap, or a process with a long queue of its own, would otherwise always
+/// be faster than anybody who has yet to be told.
+#[derive(Default)]
+pub(crate) struct Courtesy {
+    until: Mutex<HashMap<LockName, Instant>>,
+    names: AtomicUsize,
+}
+
+impl Courtesy {
+    /// A few round trips of a local network.
+    const PAUSE: Duration = Duration::from_millis(10);
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, Instant>> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(this: &Arc<Self>, name: &LockName, runtime: &Handle) {
+        let until = Instant::now() + Self::PAUSE;
+        let mut names = this.lock();
+        let begun = names.insert(name.clone(), until).is_none();
+        this.names.store(names.len(), Ordering::Release);
+        drop(names);
+        if begun {
+            let (this, name) = (this.clone(), name.clone());
+            runtime.spawn(async move { this.end(&name).await });
+        }
+    }
+
+    async fn end(&self, name: &LockName) {
+        while let Some(until) = self.until(name) {
+            tokio::time::sleep_until(until).await;
+            let mut names = self.lock();
+            if names
+                .get(name)
+                .is_some_and(|until| *until <= Instant::now())
+            {
+                names.remove(name);
+                self.names.store(names.len(), Ordering::Release);
+            }
+        }
+    }
+
+    /// Until when others go first.
+    pub(crate) fn until(&self, name: &LockName) -> Option<Instant> {
+        if self.names.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.lock().get(name).copied()
+    }
+}

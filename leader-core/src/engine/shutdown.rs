@@ -1,0 +1,60 @@
+//! Ending everything within a bound: attempts, bodies, leases, connections.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::tenure::Tenure;
+use super::{Engine, far_from};
+use crate::error::LossReason;
+use crate::store::LeaseStore;
+
+impl<S: LeaseStore> Engine<S> {
+    pub(super) async fn close(self: &Arc<Self>) {
+        let begun = Instant::now();
+        self.closing.cancel();
+        for tenure in self.tenures() {
+            tenure.stop();
+        }
+        // Half of the time is for those who end by themselves, the other half for clearing up after the rest.
+        let _ = timeout_at(far_from(begun, self.grace / 2), self.all_let_go()).await;
+        let rest = self.tenures();
+        for tenure in &rest {
+            tenure.lose(LossReason::ShutDown);
+        }
+        let until = far_from(begun, self.grace);
+        let bodiless = rest
+            .iter()
+            .filter(|tenure| !tenure.guarded.load(Ordering::Acquire));
+        for tenure in bodiless {
+            self.end_behind(tenure);
+        }
+        self.tracker.close();
+        let _ = timeout_at(until, self.tracker.wait()).await;
+        // Closing is local work; it gets a moment even when the store has used up all the time.
+        let until = until.max(Instant::now() + LAST_MOMENT);
+        let _ = timeout_at(until, self.store.close()).await;
+        self.events.close();
+    }
+
+    fn tenures(&self) -> Vec<Arc<Tenure>> {
+        self.held().values().cloned().collect()
+    }
+
+    async fn all_let_go(&self) {
+        loop {
+            let let_go = self.let_go.notified();
+            tokio::pin!(let_go);
+            // Registered before the look, so that a tenure that ends in between is not missed.
+            let_go.as_mut().enable();
+            if self.held().is_empty() {
+                return;
+            }
+            let_go.await;
+        }
+    }
+}
+
+const LAST_MOMENT: Duration = Duration::from_millis(100);

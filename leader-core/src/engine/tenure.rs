@@ -1,0 +1,372 @@
+//! A [`Tenure`]: one grant to its end. Its deadline and its phase are what everything else asks.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::elector::ElectorId;
+use crate::error::{LeaderError, LossReason};
+use crate::event::TenureId;
+use crate::options::OnLost;
+use crate::token::Token;
+
+/// A boxed future that can be sent to another thread.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// How long a candidate may rely on a lease of `lease`, counted from before the request was sent: the drift that two
+/// clocks may have against each other, 1 % of the lease, and 2 ms for their granularity, are taken off. This is
+/// Redlock's reckoning.
+pub(crate) fn validity(lease: Duration) -> Duration {
+    lease.saturating_sub(lease / 100 + Duration::from_millis(2))
+}
+
+/// What a lease asks of the engine that granted it, whatever the store.
+pub(crate) trait Steward: Send + Sync {
+    fn extend(
+        self: Arc<Self>,
+        tenure: Arc<Tenure>,
+        lease: Duration,
+    ) -> BoxFuture<'static, Result<(), LeaderError>>;
+
+    /// Ends a tenure that was closed, and waits until it is over in the store or its release goes on behind.
+    fn release(self: Arc<Self>, tenure: Arc<Tenure>)
+    -> BoxFuture<'static, Result<(), LeaderError>>;
+
+    /// Ends a tenure that was closed, from where nothing can be awaited.
+    fn release_behind(self: Arc<Self>, tenure: &Arc<Tenure>);
+
+    /// Sees to it that the tenure's signal fires at its deadline.
+    fn watch_deadline(self: Arc<Self>, tenure: &Arc<Tenure>);
+
+    /// Told once, when a tenure becomes lost.
+    fn lost(&self, tenure: &Tenure, reason: LossReason);
+}
+
+/// One grant to its end, shared by the lease, its handles, the guard and the keeper.
+pub(crate) struct Tenure {
+    /// Unique among the tenures of one engine.
+    pub(crate) key: u64,
+    pub(crate) elector: ElectorId,
+    pub(crate) id: TenureId,
+    pub(crate) token: Token,
+    pub(crate) slots: u32,
+    pub(crate) lease: Duration,
+    pub(crate) min_lease: Duration,
+    pub(crate) auto_extend: bool,
+    pub(crate) on_lost: OnLost,
+    pattern: Option<Arc<str>>,
+    pub(crate) granted: Instant,
+    /// The end of the longest tenure, if there is one.
+    pub(crate) last_end: Option<Instant>,
+    /// Set when a claim of this token was sent whose answer was not seen: one may still arrive.
+    pub(crate) uncertain: bool,
+    pub(crate) runtime: Handle,
+    pub(crate) steward: Arc<dyn Steward>,
+    pub(crate) times: Times,
+    /// One request in flight for a lease at most.
+    pub(crate) gate: Semaphore,
+    /// A body runs under this tenure: it ends before the slot is given up.
+    pub(crate) guarded: AtomicBool,
+    stopping: AtomicBool,
+    phase: AtomicU8,
+    lost: CancellationToken,
+    /// A child of `lost`, made when somebody first asks: fires when the tenure is lost or asked to end.
+    signal: OnceLock<CancellationToken>,
+}
+
+/// The two ends of a lease, as nanoseconds after `base`, so that reading them takes no lock.
+pub(crate) struct Times {
+    base: Instant,
+    /// Until when this candidate relies on the lease.
+    deadline: AtomicU64,
+    /// Until when the store may keep it: a release is worth sending until then.
+    store_end: AtomicU64,
+}
+
+impl Times {
+    pub(crate) fn new(base: Instant, deadline: Instant, store_end: Instant) -> Self {
+        let times = Self {
+            base,
+            deadline: AtomicU64::new(0),
+            store_end: AtomicU64::new(0),
+        };
+        times
+            .deadline
+            .store(times.nanos(deadline), Ordering::Relaxed);
+        times
+            .store_end
+            .store(times.nanos(store_end), Ordering::Relaxed);
+        times
+    }
+
+    fn nanos(&self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.base).as_nanos();
+        u64::try_from(since).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.base + Duration::from_nanos(self.deadline.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn store_end(&self) -> Instant {
+        self.base + Duration::from_nanos(self.store_end.load(Ordering::Acquire))
+    }
+}
+
+/// `phase` is one of these, or `LOST` plus a reason.
+const HELD: u8 = 0;
+const CLOSED: u8 = 1;
+const LOST: u8 = 2;
+const REASONS: [LossReason; 6] = [
+    LossReason::Expired,
+    LossReason::Taken,
+    LossReason::Deleted,
+    LossReason::MaxTenure,
+    LossReason::ShutDown,
+    LossReason::Released,
+];
+
+fn lost_phase(reason: LossReason) -> u8 {
+    match reason {
+        LossReason::Expired => LOST,
+        LossReason::Taken => LOST + 1,
+        LossReason::Deleted => LOST + 2,
+        LossReason::MaxTenure => LOST + 3,
+        LossReason::ShutDown => LOST + 4,
+        LossReason::Released => LOST + 5,
+    }
+}
+
+/// Where a tenure stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Valid, as of the last look at the clock.
+    Held,
+    /// Its holder has let go of it.
+    Closed,
+    /// It could not be proved valid any more.
+    Lost(LossReason),
+}
+
+impl Tenure {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "made in one place, from a grant and its options"
+    )]
+    pub(crate) fn new(
+        key: u64,
+        elector: ElectorId,
+        id: TenureId,
+        token: Token,
+        uncertain: bool,
+        options: &crate::options::LeaseOptions,
+        (granted, times): (Instant, Times),
+        runtime: Handle,
+        steward: Arc<dyn Steward>,
+    ) -> Self {
+        Self {
+            key,
+            elector,
+            id,
+            token,
+            slots: options.slots(),
+            lease: options.lease(),
+            min_lease: options.min_lease(),
+            auto_extend: options.auto_extend(),
+            on_lost: options.on_lost(),
+            pattern: options.shared_pattern(),
+            granted,
+            last_end: options
+                .max_tenure()
+                .and_then(|longest| granted.checked_add(longest)),
+            uncertain,
+            runtime,
+            steward,
+            times,
+            gate: Semaphore::new(1),
+            guarded: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            phase: AtomicU8::new(HELD),
+            lost: CancellationToken::new(),
+            signal: OnceLock::new(),
+        }
+    }
+
+    /// Fires when the tenure is marked as lost.
+    pub(crate) fn lost(&self) -> &CancellationToken {
+        &self.lost
+    }
+
+    /// Fires when the tenure is marked as lost, or asked to come to an end.
+    pub(crate) fn signal(&self) -> &CancellationToken {
+        self.signal.get_or_init(|| self.lost.child_token())
+    }
+
+    /// Looks at the clock, and where the tenure stands by it.
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            HELD if Instant::now() < self.end() => Phase::Held,
+            HELD => {
+                self.lose(self.reason_at_deadline());
+                self.phase_now()
+            }
+            phase => decode(phase),
+        }
+    }
+
+    /// Where the tenure stands by the last look at the clock.
+    pub(crate) fn phase_now(&self) -> Phase {
+        decode(self.phase.load(Ordering::Acquire))
+    }
+
+    /// The moment after which the lease is not relied upon: its deadline, or the end of the longest tenure.
+    pub(crate) fn end(&self) -> Instant {
+        let deadline = self.times.deadline();
+        self.last_end.map_or(deadline, |last| deadline.min(last))
+    }
+
+    fn reason_at_deadline(&self) -> LossReason {
+        match self.last_end {
+            Some(last) if last <= self.times.deadline() => LossReason::MaxTenure,
+            _ => LossReason::Expired,
+        }
+    }
+
+    pub(crate) fn ensure_valid(&self) -> Result<(), LeaderError> {
+        match self.phase() {
+            Phase::Held => Ok(()),
+            Phase::Closed => Err(self.lost_error(LossReason::Released)),
+            Phase::Lost(reason) => Err(self.lost_error(reason)),
+        }
+    }
+
+    pub(crate) fn lost_error(&self, reason: LossReason) -> LeaderError {
+        LeaderError::LeaseLost {
+            name: self.id.name.clone(),
+            fence: self.id.fence,
+            reason,
+        }
+    }
+
+    /// Marks a held tenure as lost. The first to do so tells.
+    pub(crate) fn lose(&self, reason: LossReason) {
+        let lost = self.phase.compare_exchange(
+            HELD,
+            lost_phase(reason),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        if lost.is_ok() {
+            self.steward.lost(self, reason);
+            self.lost.cancel();
+        }
+    }
+
+    /// The holder lets go. `Ok` when the lease was valid at this moment; from here on it cannot be lost any more.
+    pub(crate) fn close(&self) -> Result<(), LossReason> {
+        if self.phase() == Phase::Held {
+            let closed =
+                self.phase
+                    .compare_exchange(HELD, CLOSED, Ordering::AcqRel, Ordering::Acquire);
+            if closed.is_ok() {
+                return Ok(());
+            }
+        }
+        match self.phase_now() {
+            Phase::Lost(reason) => Err(reason),
+            Phase::Held | Phase::Closed => Err(LossReason::Released),
+        }
+    }
+
+    /// The name as spans show it: the pattern, where names are filled in from data.
+    pub(crate) fn label(&self) -> &str {
+        self.pattern
+            .as_deref()
+            .unwrap_or_else(|| self.id.name.as_str())
+    }
+
+    /// Asks the holder to come to an end; the lease stays valid meanwhile.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.signal().cancel();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// The store has extended the lease by `lease` from a request sent at `sent`. The later deadline holds. A lease
+    /// whose deadline has passed meanwhile stays lost: somebody may have acted on that already.
+    pub(crate) fn extended(&self, sent: Instant, lease: Duration) {
+        if self.phase() == Phase::Held {
+            let times = &self.times;
+            let store_end = times.nanos(sent + lease);
+            times.store_end.fetch_max(store_end, Ordering::AcqRel);
+            let deadline = times.nanos(sent + validity(lease));
+            times.deadline.fetch_max(deadline, Ordering::AcqRel);
+        }
+    }
+
+    /// Notes that the store may keep the lease until then: an extension was sent and its answer was not seen.
+    pub(crate) fn may_last_until(&self, store_end: Instant) {
+        let nanos = self.times.nanos(store_end);
+        self.times.store_end.fetch_max(nanos, Ordering::AcqRel);
+    }
+
+    /// How long the slot is still to be kept if the work ends now.
+    pub(crate) fn keep(&self) -> Duration {
+        self.min_lease.saturating_sub(self.granted.elapsed())
+    }
+}
+
+fn decode(phase: u8) -> Phase {
+    match phase {
+        HELD => Phase::Held,
+        CLOSED => Phase::Closed,
+        lost => REASONS
+            .get(usize::from(lost - LOST))
+            .map_or(Phase::Lost(LossReason::Expired), |reason| {
+                Phase::Lost(*reason)
+            }),
+    }
+}
+
+impl fmt::Debug for Tenure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tenure")
+            .field("id", &self.id)
+            .field("phase", &self.phase_now())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validity_takes_off_one_percent_and_two_milliseconds() {
+        assert_eq!(
+            validity(Duration::from_secs(10)),
+            Duration::from_millis(9_898)
+        );
+        assert_eq!(
+            validity(Duration::from_millis(10)),
+            Duration::from_micros(7_900)
+        );
+    }
+
+    #[test]
+    fn phases_survive_their_encoding() {
+        for reason in REASONS {
+            assert_eq!(decode(lost_phase(reason)), Phase::Lost(reason));
+        }
+    }
+}

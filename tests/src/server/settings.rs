@@ -1,0 +1,63 @@
+//! What a test may ask of its server, and the command line that gives it.
+
+use super::login::Login;
+use super::shared;
+
+const ADMIN: &str = "harness";
+const ADMIN_PASSWORD: &str = "harness-looks-on";
+
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    pub(super) port: Option<u16>,
+    pub(super) password: Option<String>,
+    pub(super) users: Vec<String>,
+    pub(super) args: Vec<String>,
+}
+
+impl Settings {
+    /// The harness logs in as a user of its own where the test restricts the others.
+    pub(super) fn admin(&self) -> Option<Login> {
+        let restricted = self.password.is_some() || !self.users.is_empty();
+        restricted.then(|| Login {
+            user: Some(ADMIN.to_owned()),
+            password: ADMIN_PASSWORD.to_owned(),
+        })
+    }
+
+    /// The arguments of `redis-server` and `valkey-server`.
+    pub(super) fn command_line(&self, bind: &str, port: u16) -> Vec<String> {
+        let port = port.to_string();
+        let mut line: Vec<String> = [
+            "--bind",
+            bind,
+            "--port",
+            &port,
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ]
+        .iter()
+        .chain(&["--protected-mode", "no", "--daemonize", "no"])
+        .map(ToString::to_string)
+        .collect();
+        if let Some(password) = &self.password {
+            line.extend(["--requirepass".to_owned(), password.clone()]);
+        }
+        let admin = self
+            .admin()
+            .map(|_| format!("{ADMIN} on >{ADMIN_PASSWORD} ~* &* +@all"));
+        for user in self.users.iter().chain(&admin) {
+            line.push("--user".to_owned());
+            line.extend(user.split_whitespace().map(str::to_owned));
+        }
+        line.extend(self.args.iter().cloned());
+        line
+    }
+
+    pub(super) fn refuse_for_a_shared_server(&self) {
+        if self.port.is_some() || self.admin().is_some() || !self.args.is_empty() {
+            shared::refuse("chooses its server's port, password, users or options");
+        }
+    }
+}
