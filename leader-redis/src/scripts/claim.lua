@@ -12,9 +12,8 @@
 --          {'foreign'}  the hash at the key is not ours
 --
 -- The record is a hash. `f` is the last revision issued. `0`, `1`, .. are slots: a fixed-width entry (token 32, expiry
--- in microseconds 16, fencing token 16, then the node id), or a shorter text once the slot was freed: '' by its
--- holder, '-' by an operator. A slot that a minimum lease keeps has dashes for a token. `x<token>` is the mark of a
--- token that was ended, with the time until which it stands.
+-- in microseconds 16, fencing token 16, then the node id), or empty once the slot was freed. A slot that a minimum lease
+-- keeps has dashes for a token. `x<token>` is the mark of a token that was ended, with the time until which it stands.
 local key, token, lease, slots = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local record = redis.call('HGETALL', key)
 local time = redis.call('TIME')
@@ -44,7 +43,7 @@ for i = 1, #record, 2 do
     elseif sub(field, 2) == token then
       marked = true
     end
-  elseif #value > 1 or not tonumber(field) then
+  elseif value ~= '' or not tonumber(field) then
     return {'foreign'}
   end
 end

@@ -21,7 +21,7 @@ for i = 1, #record, 2 do
     if not expiry or not tonumber(field) then return {'foreign'} end
     if expiry > now then
       freed[#freed + 1] = field
-      freed[#freed + 1] = '-'
+      freed[#freed + 1] = ''
     end
   end
 end

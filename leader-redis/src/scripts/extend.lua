@@ -20,19 +20,14 @@ for i = 1, #KEYS do
   if type(entry) == 'table' then
     done = entry
   elseif not entry or #entry < 64 then
-    local last = redis.call('HGET', key, 'f')
-    if not last and redis.call('EXISTS', key) == 1 then
-      reply = 'foreign'
-    elseif entry == '' then
-      -- Freed by its holder: another one's, since this one's has not ended.
-      reply = 'taken'
-    else
-      reply = 'deleted'
-    end
+    reply = 'deleted'
+    if not redis.call('HGET', key, 'f') and redis.call('EXISTS', key) == 1 then reply = 'foreign' end
   else
     local expiry = tonumber(sub(entry, 33, 48))
     if not expiry then
       reply = 'foreign'
+    elseif sub(entry, 1, 1) == '-' then
+      reply = 'deleted'
     elseif sub(entry, 1, 32) ~= token then
       reply = 'taken'
     elseif expiry <= now then

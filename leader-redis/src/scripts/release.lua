@@ -29,7 +29,8 @@ else
       last = value
     elseif #field == 33 and sub(field, 1, 1) == 'x' then
       ends[field] = tonumber(value)
-    elseif sub(value, 1, 32) == token then
+    elseif sub(value, 1, 32) == token and (not entry or sub(value, 33, 48) > sub(entry, 33, 48)) then
+      -- A token that came back after its lease had expired may stand in a slot of old as well.
       slot, entry = field, value
     end
   end
@@ -65,7 +66,7 @@ if entry and sub(entry, 1, 32) == token then
   else
     reply = {'expired'}
   end
-elseif not entry or entry == '-' then
+elseif not entry or #entry < 64 or sub(entry, 1, 1) == '-' then
   reply = {'deleted'}
 else
   reply = {'taken'}
