@@ -46,15 +46,15 @@ async fn work(args: &[&str]) -> Outcome {
             std::future::pending().await
         }
         ["lead", url, name, lease, wait, extend @ ..] => {
-            let elector = RedisElector::connect(url).await?;
+            let elector = RedisElector::connect(*url).await?;
             lead(&elector, name, &options(lease, wait, extend)?).await
         }
         ["hold", url, name, lease, extend @ ..] => {
-            let elector = RedisElector::connect(url).await?;
+            let elector = RedisElector::connect(*url).await?;
             hold(&elector, name, &options(lease, "20000", extend)?).await
         }
         ["contend", url, name, tasks] => {
-            let elector = RedisElector::connect(url).await?;
+            let elector = RedisElector::connect(*url).await?;
             contend(&elector, name, tasks.parse()?).await
         }
         _ => Err(format!("no such work: {args:?}").into()),
