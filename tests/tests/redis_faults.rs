@@ -344,6 +344,47 @@ async fn a07_no_key_is_without_an_expiry() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a11_a_release_between_the_claim_and_the_subscription_is_not_slept_through() {
+    let server = Server::start().await;
+    let direct = connect(&server.url(), "direct").await;
+    let proxy = Proxy::start(server.addr());
+    let builder = RedisElector::builder()
+        .url(proxy.url())
+        .command_timeout(Duration::from_secs(10));
+    let waiter = builder.connect().await.unwrap();
+    let lease = lead(&direct, "x", &at_once()).await;
+    server.reset_stats().await;
+    // Each request is on its way for long: the claim is answered while the subscription has not even begun.
+    proxy.delay_requests(ms(200));
+    let wait = Duration::from_secs(60);
+    let begun = Instant::now();
+    let waiting = tokio::spawn(async move {
+        waiter
+            .try_acquire("x", &options(leader_tests::waiting(wait, wait)))
+            .await
+    });
+    until("the claim has failed", LIMIT, async || {
+        server.command_calls("evalsha").await + server.command_calls("eval").await > 0
+    })
+    .await;
+    assert!(
+        server
+            .command(&["PUBSUB", "CHANNELS"])
+            .await
+            .array()
+            .is_empty()
+    );
+    lease.release().await.unwrap();
+    let next = waiting.await.unwrap().unwrap();
+    assert!(next.is_some());
+    assert!(
+        begun.elapsed() < wait / 2,
+        "it slept until its last attempt: {:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a12_a_waiter_whose_listening_connection_is_killed_is_not_late() {
     let server = Server::start().await;
     let (a, b) = (
