@@ -200,10 +200,10 @@ async fn a_run_that_is_lost_to_a_shutdown_says_so() {
     let elector = ScriptedElector::leader();
     let options = options();
     let run = elector.run_if_leader(NAME, &options, |_lease| std::future::pending::<()>());
-    let lose = async { elector.lose(LossReason::ShutDown) };
-    let (run, lost) = tokio::join!(run, lose);
+    let shut_down = async { elector.lose(LossReason::ShutDown) };
+    let (run, count) = tokio::join!(run, shut_down);
     assert!(matches!(run, Err(LeaderError::ShutDown)), "{run:?}");
-    assert_eq!(lost, 1);
+    assert_eq!(count, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,7 +54,8 @@ use crate::store::{
 /// # Order, time, and tasks
 ///
 /// Nothing here is random and nothing waits in real time: delays are of Tokio's clock, so that under
-/// [`tokio::time::pause`] on a current-thread runtime the same calls take the same course. There is no thread; a
+/// [`tokio::time::pause`](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) on a current-thread runtime the same
+/// calls take the same course. There is no thread; a
 /// request that arrives later than it is sent is a task of the runtime from which it was sent, and ends with it.
 ///
 /// # Cancellation safety
