@@ -159,13 +159,20 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             }
             let asked = Instant::now();
             let last = asked >= self.deadline;
+            // Others whose wait ended with this one may have asked already.
+            if last
+                && let Some(answer) = queue.answer()
+                && answer.asked >= self.deadline
+            {
+                return answer.result.map(|full| skipped(&full));
+            }
             if talk.full.is_none() || last {
                 match self.ask().await {
                     Ok(Answer::Elected(lease)) => {
-                        let full = self.full_with(&lease);
-                        queue.note(asked, Ok(full.clone()));
-                        // With one slot, the next in the queue need not ask to know that it is taken.
-                        talk.full = (self.claim.slots == 1).then_some(full);
+                        talk.full = self.full_with(&lease);
+                        if let Some(full) = &talk.full {
+                            queue.note(asked, Ok(full.clone()));
+                        }
                         return Ok(Acquisition::Elected(lease));
                     }
                     Ok(Answer::Full(full)) => {
@@ -200,12 +207,16 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     /// now: the last one the queue got, or, shared by all whose wait ends together, a claim of its own.
     async fn last_call(&mut self, queue: &Queue) -> Result<Acquisition, StoreError> {
         let limit = self.limit();
-        let Ok(_turn) = timeout_at(limit, queue.last_call.lock()).await else {
+        let Ok(_turn) = timeout_at(limit, queue.last_call.acquire()).await else {
             return Err(StoreError::no_answer(self.engine.store.command_timeout()));
         };
-        let fresh = self
-            .deadline
-            .checked_sub(self.engine.store.command_timeout());
+        // Of one slot, the first in the queue takes what is freed since an answer. Of several, it leaves the others.
+        let fresh = if self.claim.slots == 1 {
+            self.deadline
+                .checked_sub(self.engine.store.command_timeout())
+        } else {
+            Some(self.deadline)
+        };
         if let Some(answer) = queue.answer()
             && fresh.is_none_or(|fresh| answer.asked >= fresh)
         {
@@ -213,27 +224,28 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         }
         let asked = Instant::now();
         let answer = self.ask().await;
-        queue.note(
-            asked,
-            match &answer {
-                Ok(Answer::Elected(lease)) => Ok(self.full_with(lease)),
-                Ok(Answer::Full(full)) => Ok(full.clone()),
-                Err(error) => Err(error.clone()),
-            },
-        );
+        let known = match &answer {
+            Ok(Answer::Elected(lease)) => self.full_with(lease).map(Ok),
+            Ok(Answer::Full(full)) => Some(Ok(full.clone())),
+            Err(error) => Some(Err(error.clone())),
+        };
+        if let Some(known) = known {
+            queue.note(asked, known);
+        }
         Ok(match answer? {
             Answer::Elected(lease) => Acquisition::Elected(lease),
             Answer::Full(full) => skipped(&full),
         })
     }
 
-    /// What a queue knows after this attempt was granted `lease`.
-    fn full_with(&self, lease: &Lease) -> Full {
-        Full {
+    /// What a queue knows after this attempt was granted `lease`: with one slot, the next need not ask to know that it
+    /// is taken; with several, another may be free.
+    fn full_with(&self, lease: &Lease) -> Option<Full> {
+        (self.claim.slots == 1).then(|| Full {
             until: Instant::now() + self.options.lease(),
             revision: Revision::from(lease.fence()),
             holder: Some(self.claim.node_id.clone()),
-        }
+        })
     }
 
     /// An attempt has its answer by then, whatever the store does.
