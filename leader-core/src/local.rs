@@ -189,6 +189,18 @@ impl LocalStore {
         let since_epoch = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
+        Self::begun(since_epoch)
+    }
+
+    /// An empty store whose time is now so long after the epoch, whatever the system's clock says: its fencing tokens,
+    /// and what is spread by them, are the same in each run of a test.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn starting_at(since_epoch: Duration) -> Self {
+        Self::begun(since_epoch)
+    }
+
+    fn begun(since_epoch: Duration) -> Self {
         Self {
             shared: Arc::new(Mutex::new(Shared {
                 records: HashMap::new(),

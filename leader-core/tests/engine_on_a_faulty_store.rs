@@ -13,6 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 const NAME: &str = "invoice-close";
 const LEASE: Duration = Duration::from_secs(10);
+/// For so long a candidate relies on a lease: 1 % and 2 ms less than it lives in the store.
+const VALID: Duration = Duration::from_millis(9_898);
 const WAIT: Duration = Duration::from_secs(2);
 /// What the engine allows one step.
 const COMMAND: Duration = Duration::from_millis(500);
@@ -320,7 +322,7 @@ async fn e01_waiters_whose_waits_end_together_take_all_slots_that_are_free() {
         let (elector, faults) = candidate(&store, "waiter");
         let waiting = (0..slots * 2).map(|_| elector.try_acquire(NAME, &options));
         let free = async {
-            sleep(WAIT - COMMAND / 5).await;
+            sleep(WAIT * 19 / 20).await;
             faults.always(Step::Claim, Fault::DelayReply(COMMAND / 4));
             leases.clear();
         };
@@ -341,10 +343,7 @@ async fn e01_a_slot_that_the_first_in_the_queue_leaves_is_taken_at_the_deadline(
     let name = LockName::new(NAME).unwrap();
     let raw = |lease| Claim::new(name.clone(), NodeId::new("peer"), Token::random(), lease);
     store.claim(&raw(LEASE).of_slots(2)).await.unwrap();
-    store
-        .claim(&raw(WAIT - COMMAND / 2).of_slots(2))
-        .await
-        .unwrap();
+    store.claim(&raw(WAIT * 7 / 8).of_slots(2)).await.unwrap();
 
     let (elector, faults) = candidate(&store, "waiter");
     faults.always(Step::Watch, Fault::LoseHints);
@@ -352,7 +351,7 @@ async fn e01_a_slot_that_the_first_in_the_queue_leaves_is_taken_at_the_deadline(
     let waiting = (0..2).map(|_| elector.try_acquire(NAME, &options));
     let peers = async {
         // One lease ends and is taken anew: whoever asks then is denied.
-        sleep(WAIT - COMMAND / 2).await;
+        sleep(WAIT * 7 / 8).await;
         store.claim(&raw(LEASE).of_slots(2)).await.unwrap();
         faults.until_asked(Step::Claim, 2).await;
         // Soon after it both are freed, and nobody is told.
@@ -413,8 +412,7 @@ async fn b02_a_lease_whose_extensions_all_fail_is_lost_at_its_deadline() {
         let lost = run.await.map(|_| ());
         assert_eq!(reason(lost), LossReason::Expired);
         let lasted = begun.elapsed();
-        let valid = LEASE - LEASE / 100 - Duration::from_millis(2);
-        assert!(lasted >= valid && lasted < LEASE, "{fault:?}: {lasted:?}");
+        assert!(lasted >= VALID && lasted < LEASE, "{fault:?}: {lasted:?}");
 
         // What the holder gave up, its late extensions do not keep.
         faults.heal();
