@@ -1,5 +1,5 @@
 //! [`LocalElector`]: the engine on a store in this process. The embedded default, and a test double whose leases
-//! really expire and which obeys `tokio::time::pause`.
+//! really expire and which obeys [`tokio::time::pause`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -23,8 +23,7 @@ use crate::token::{FencingToken, Token};
 /// An elector whose store is memory of this process: no server, the same meaning.
 ///
 /// It elects among the tasks of one process, and it is the elector to test a service with: leases expire by Tokio's
-/// clock, so under [`tokio::time::pause`](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) a test of
-/// an hour-long lease takes no time.
+/// clock, so under [`tokio::time::pause`] a test of an hour-long lease takes no time.
 ///
 /// A clone is the same candidate; [`node`](Self::node) makes another candidate on the same store.
 ///
@@ -107,8 +106,7 @@ struct Record {
     slots: BTreeMap<u32, Entry>,
     /// Tokens that were ended while a claim of theirs might still be on its way, and until when to remember it.
     ended: HashMap<Token, Instant>,
-    /// In the order of their arrival.
-    watchers: BTreeMap<u64, HintSender>,
+    watchers: HashMap<u64, HintSender>,
     /// The last revision that a release took, as far as this record remembers.
     released: u64,
 }
@@ -168,7 +166,11 @@ impl Shared {
     ) -> T {
         let now = Instant::now();
         // Taken out for the step, so that the step can also draw revisions.
-        let mut record = self.records.remove(name).unwrap_or_default();
+        let mut record = self.records.remove(name).unwrap_or_else(|| Record {
+            // A record of this name may have been forgotten: no release is later than this.
+            released: self.last_revision,
+            ..Record::default()
+        });
         record.forget_what_is_over(now);
         let answer = step(&mut record, &mut || self.next_revision(now), now);
         if !record.is_empty() {
@@ -207,6 +209,12 @@ impl LocalStore {
         self.lock().records.len()
     }
 
+    /// Takes the next revision, for a leader that is in a script only.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn next_revision(&self) -> Revision {
+        Revision::new(self.lock().next_revision(Instant::now()))
+    }
+
     fn claim_now(&self, claim: &Claim) -> ClaimReply {
         self.lock().step(&claim.name, |record, next_revision, now| {
             if record.ended.contains_key(&claim.token) {
@@ -224,18 +232,19 @@ impl LocalStore {
                     fence: entry.fence,
                 };
             }
-            let taken = record.slots.len();
-            if taken >= claim.slots as usize {
-                let mut entries: Vec<&Entry> = record.slots.values().collect();
-                entries.sort_by_key(|entry| entry.ends);
-                // Where others ask for more slots than this candidate, several must end before one is free for it.
-                if let Some(first) = entries.get(taken - claim.slots as usize) {
-                    return ClaimReply::Taken {
-                        retry_after: first.ends - now,
-                        holder: Some(first.node_id.clone()),
-                        revision: Revision::new(record.last_revision()),
-                    };
-                }
+            let slots = usize::try_from(claim.slots).unwrap_or(usize::MAX);
+            let mut by_end: Vec<_> = record.slots.values().collect();
+            by_end.sort_unstable_by_key(|entry| entry.ends);
+            // More may be taken than this candidate knows of, by some who ask for more slots: all that are too many must
+            // end before the one that makes room for it.
+            if let Some(too_many) = by_end.len().checked_sub(slots)
+                && let Some(first) = by_end.get(too_many)
+            {
+                return ClaimReply::Taken {
+                    retry_after: first.ends - now,
+                    holder: Some(first.node_id.clone()),
+                    revision: Revision::new(record.last_revision()),
+                };
             }
             let slot = (0..claim.slots)
                 .find(|slot| !record.slots.contains_key(slot))

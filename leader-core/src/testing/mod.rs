@@ -1,5 +1,12 @@
 //! For tests, ours and yours.
 
+pub mod conformance;
+pub mod faulty;
+mod scripted;
+
+pub use faulty::{Fault, Faults, FaultyStore};
+pub use scripted::ScriptedElector;
+
 /// What an elector has at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
