@@ -1,2 +1,152 @@
-//! The night job.
-fn main() {}
+//! The night job that started it all: a settlement that must run once a night, on five machines whose clocks disagree.
+//!
+//! ```text
+//! cargo run --example settlement                                           in this process, no server
+//! cargo run --example settlement -- --redis redis://127.0.0.1:6379         the same on Redis
+//! cargo run --example settlement -- --redis redis://127.0.0.1:6379 --candidate 1     one of five processes
+//! ```
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `candidate.rs` | what a service would have: stand for election, settle, or be skipped |
+//! | `schedule.rs` | when the nights begin, by clocks that are wrong, and the time limits that follow |
+//! | `ledger.rs` | what happened, counted where it happened, and the verdict |
+//! | `args.rs` | the command line |
+
+mod args;
+mod candidate;
+mod ledger;
+mod schedule;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leader_core::{Elector, ElectorExt, LeaderError, LocalElector};
+use leader_redis::RedisElector;
+
+use self::args::Command;
+use self::candidate::{Candidate, JOB};
+use self::ledger::Ledger;
+use self::schedule::{CANDIDATES, CLOCK_SPREAD, LEASE, MIN_LEASE, NIGHT, NIGHTS, Schedule, WORK};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let ended = match args::parse(std::env::args().skip(1)) {
+        Ok(Command::Help) => {
+            print!("{}", args::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Ok(Command::Local) => all_on_the_local_store().await,
+        Ok(Command::Redis { url }) => all_on_redis(&url).await,
+        Ok(Command::OneOnRedis { url, number }) => one_on_redis(&url, number).await,
+        Err(mistake) => {
+            eprintln!("settlement: {mistake}");
+            return ExitCode::from(2);
+        }
+    };
+    match ended {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("settlement: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn all_on_the_local_store() -> Result<bool, LeaderError> {
+    let store = LocalElector::new();
+    let electors = (1..=CANDIDATES)
+        .map(|number| Arc::new(store.node(node_id(number))) as Arc<dyn Elector>)
+        .collect();
+    all(electors, "in-process store").await
+}
+
+async fn all_on_redis(url: &str) -> Result<bool, LeaderError> {
+    let mut electors = Vec::new();
+    for number in 1..=CANDIDATES {
+        electors.push(connect(url, number).await?);
+    }
+    if let Some(elector) = electors.first() {
+        let begun = tokio::time::Instant::now();
+        // Who was led last is kept by its minimum lease for a moment, also after a run of this program. This look only
+        // puts off the first night; whether a candidate runs is decided by standing for election and by nothing else.
+        while let Some(holder) = elector.state(JOB).await?.holders().first() {
+            if begun.elapsed() > LEASE * 2 {
+                println!(
+                    "{} goes on leading `{JOB}`: somebody else runs this program on this Redis",
+                    holder.node_id()
+                );
+                return Ok(false);
+            }
+            println!(
+                "an earlier run still keeps the slot, {:.1} s",
+                holder.remaining().as_secs_f64()
+            );
+            tokio::time::sleep(holder.remaining() + Duration::from_millis(10)).await;
+        }
+    }
+    all(electors, "Redis").await
+}
+
+async fn one_on_redis(url: &str, number: usize) -> Result<bool, LeaderError> {
+    let elector = connect(url, number).await?;
+    let (schedule, first_night) = Schedule::from_the_next_full_minute();
+    println!(
+        "candidate {number} of {CANDIDATES}: {NIGHTS} nights, {} s apart; the first is {first_night}\n\
+         Start the other candidates now. Each must say the same time of day.\n",
+        NIGHT.as_secs()
+    );
+    let ledger = Arc::new(Ledger::default());
+    let candidate = Candidate::new(number, elector.clone(), schedule, ledger.clone())?;
+    candidate.every_night().await;
+    elector.shutdown().await;
+    Ok(ledger.verdict_on_one(number))
+}
+
+/// All candidates in this process, each with an elector of its own.
+async fn all(electors: Vec<Arc<dyn Elector>>, store: &str) -> Result<bool, LeaderError> {
+    println!(
+        "{} candidates stand for `{JOB}` on the {store}: {NIGHTS} nights, {} s apart.\n\
+         Their clocks disagree by up to {} ms, and the work takes only {} ms: a late clock finds the work done.\n\
+         A min_lease of {} ms keeps the slot taken until every clock has struck.\n",
+        electors.len(),
+        NIGHT.as_secs(),
+        CLOCK_SPREAD.as_millis(),
+        WORK.as_millis(),
+        MIN_LEASE.as_millis(),
+    );
+    let schedule = Schedule::from_now();
+    let ledger = Arc::new(Ledger::default());
+    let mut tasks = tokio::task::JoinSet::new();
+    for (number, elector) in (1..).zip(&electors) {
+        let candidate = Candidate::new(number, elector.clone(), schedule, ledger.clone())?;
+        tasks.spawn(async move { candidate.every_night().await });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        if ended.is_err() {
+            ledger.trouble();
+        }
+    }
+    for elector in &electors {
+        elector.shutdown().await;
+    }
+    Ok(ledger.verdict_on_all())
+}
+
+async fn connect(url: &str, number: usize) -> Result<Arc<dyn Elector>, LeaderError> {
+    let elector = RedisElector::builder()
+        .url(url)
+        .node_id(node_id(number))
+        // Longer than the default: on a busy machine a late answer is better than none.
+        .command_timeout(Duration::from_secs(1))
+        .connect()
+        .await?;
+    Ok(Arc::new(elector))
+}
+
+/// Who a candidate is, for people.
+fn node_id(number: usize) -> String {
+    format!("candidate-{number}")
+}
