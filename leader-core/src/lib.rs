@@ -1,4 +1,78 @@
-//! Leader election and leases for Tokio services.
+//! Leader election and leases for Tokio services: work that *stops* when its lease is no longer certain.
+//!
+//! A service runs on five machines. At one in the morning the settlement must run once, not five times. Or one of the
+//! five consumes the order feed, and when it dies another takes over. Or three of the five at most call a slow partner
+//! at a time. In each case some async code runs only inside a **lease** that one candidate holds:
+//!
+//! ```
+//! use leader_core::{ElectorExt, LeaderError, LeaseOptions, LocalElector};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), LeaderError> {
+//! // In a service this is a `RedisElector` of the crate `leader-redis`; nothing else changes.
+//! let elector = LocalElector::new();
+//!
+//! let options = LeaseOptions::builder()
+//!     .wait(Duration::from_millis(500))
+//!     .lease(Duration::from_secs(10))
+//!     .auto_extend(true)
+//!     .build()?;
+//!
+//! let closed = elector
+//!     .run_if_leader("invoice-close", &options, |lease| async move {
+//!         println!("leading with fencing token {}", lease.fence());
+//!         42
+//!     })
+//!     .await?;
+//! assert_eq!(closed, Some(42)); // `None`: somebody else led
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The words
+//!
+//! - A **name** is what is led: [`LockName`]. It has one **slot**, or as many as may lead at once.
+//! - A **candidate** is an elector: [`Elector`], with the methods of [`ElectorExt`]. Its **node id** is for people.
+//! - A **lease** is the exclusive, time-bounded right to a slot: [`Lease`], seen by others as [`LeaseHandle`]. Its
+//!   **fencing token** grows with every grant: [`FencingToken`].
+//! - **Skipped** means that somebody else led until the wait was over; nothing ran. That is an outcome, not an error.
+//! - **Lost** means that the lease could not be proved valid any more while the work ran. The work is dropped.
+//!
+//! # What is promised
+//!
+//! On a store that keeps what it has acknowledged, no more candidates than there are slots hold a lease that is valid
+//! *by their own reckoning*, which is conservative: a lease counts from before its request was sent, and ends 1 % and
+//! 2 ms early. No wall clock of a client is compared with another's. When the deadline passes, or the store says "not
+//! yours", the guarded future is dropped and never polled again, even if the process was frozen and no timer has fired
+//! yet. A run that was not lost returns what its body returned, and then the slot is free: also when the body failed,
+//! panicked, or was dropped. A store that fails is an error within a bounded time; it is never mistaken for somebody
+//! else leading.
+//!
+//! What a lease cannot do: undo a side effect that has already left the process. A leader that was paused in the middle
+//! of a write does not know it. For that, send the fencing token along, and let the resource refuse a lower one than
+//! it has seen.
+//!
+//! # The parts
+//!
+//! ```text
+//! your code
+//!   ElectorExt     what people call
+//!   Elector        the same behind `dyn`: `Arc<dyn Elector>` lives in a service's state
+//!   StoreElector   the engine: waiting, deadlines, extension, release, events; once for all stores
+//!   LeaseStore     what a backend implements: one atomic step at a time
+//! ```
+//!
+//! [`LocalElector`] is the engine on memory of this process: the embedded default, and the elector to test a service
+//! with, since its leases obey [`tokio::time::pause`](https://docs.rs/tokio/latest/tokio/time/fn.pause.html).
+//!
+//! # Features
+//!
+//! All are off by default.
+//!
+//! - `serde`: `Serialize` for [`LeaderState`] and its parts.
+//! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
+//!   outcome.
 
 mod elector;
 mod engine;

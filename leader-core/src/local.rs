@@ -1,5 +1,5 @@
 //! [`LocalElector`]: the engine on a store in this process. The embedded default, and a test double whose leases
-//! really expire and which obeys [`tokio::time::pause`].
+//! really expire and which obeys `tokio::time::pause`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -23,7 +23,8 @@ use crate::token::{FencingToken, Token};
 /// An elector whose store is memory of this process: no server, the same meaning.
 ///
 /// It elects among the tasks of one process, and it is the elector to test a service with: leases expire by Tokio's
-/// clock, so under [`tokio::time::pause`] a test of an hour-long lease takes no time.
+/// clock, so under [`tokio::time::pause`](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) a test of
+/// an hour-long lease takes no time.
 ///
 /// A clone is the same candidate; [`node`](Self::node) makes another candidate on the same store.
 ///
@@ -106,7 +107,8 @@ struct Record {
     slots: BTreeMap<u32, Entry>,
     /// Tokens that were ended while a claim of theirs might still be on its way, and until when to remember it.
     ended: HashMap<Token, Instant>,
-    watchers: HashMap<u64, HintSender>,
+    /// In the order of their arrival.
+    watchers: BTreeMap<u64, HintSender>,
     /// The last revision that a release took, as far as this record remembers.
     released: u64,
 }
@@ -222,15 +224,18 @@ impl LocalStore {
                     fence: entry.fence,
                 };
             }
-            let taken = u32::try_from(record.slots.len()).unwrap_or(u32::MAX);
-            if taken >= claim.slots
-                && let Some(first) = record.slots.values().min_by_key(|entry| entry.ends)
-            {
-                return ClaimReply::Taken {
-                    retry_after: first.ends - now,
-                    holder: Some(first.node_id.clone()),
-                    revision: Revision::new(record.last_revision()),
-                };
+            let taken = record.slots.len();
+            if taken >= claim.slots as usize {
+                let mut entries: Vec<&Entry> = record.slots.values().collect();
+                entries.sort_by_key(|entry| entry.ends);
+                // Where others ask for more slots than this candidate, several must end before one is free for it.
+                if let Some(first) = entries.get(taken - claim.slots as usize) {
+                    return ClaimReply::Taken {
+                        retry_after: first.ends - now,
+                        holder: Some(first.node_id.clone()),
+                        revision: Revision::new(record.last_revision()),
+                    };
+                }
             }
             let slot = (0..claim.slots)
                 .find(|slot| !record.slots.contains_key(slot))

@@ -62,7 +62,7 @@ pub trait LeaseStore: Send + Sync + 'static {
 
     /// Tells `hints` about every release of `name` after the revision `since`, until the returned [`Watching`] is
     /// dropped. A release that happened between `since` and now is told at once. Hints may be lost, in which case
-    /// the store pushes [`Hint::Missed`](crate::store::Hint::Missed) as soon as it notices, after a reconnect say.
+    /// the store pushes [`Hint::Missed`] as soon as it notices, after a reconnect say.
     fn watch(
         &self,
         name: &LockName,
@@ -171,9 +171,10 @@ pub enum ClaimReply {
     },
     /// All slots are taken.
     Taken {
-        /// The shortest time after which one is free if nobody extends.
+        /// The shortest time after which one is free *for this claim* if nobody extends: where others ask for more
+        /// slots, several leases may have to end first.
         retry_after: Duration,
-        /// Who holds that one.
+        /// Who holds the lease that ends then.
         holder: Option<NodeId>,
         /// Where the name's history stands, for [`LeaseStore::watch`].
         revision: Revision,

@@ -38,6 +38,13 @@ impl<S: LeaseStore> Engine<S> {
             () = self.closing.cancelled() => Err(LeaderError::ShutDown),
         };
         drop(attempt);
+        // Elected while the elector shut down: whoever swept up the leases may not have seen this one.
+        let acquired = match acquired {
+            Ok(Acquisition::Elected(_)) if self.closing.is_cancelled() => {
+                Err(LeaderError::ShutDown)
+            }
+            acquired => acquired,
+        };
         self.tell_acquired(name, options, &acquired);
         acquired
     }
@@ -50,17 +57,8 @@ impl<S: LeaseStore> Engine<S> {
     ) {
         let label = options.name_pattern().unwrap_or(name.as_str());
         match acquired {
-            Ok(Acquisition::Elected(lease)) => {
-                tracing::debug!(
-                    name = label,
-                    slot = lease.slot(),
-                    fence = lease.fence().get(),
-                    "elected"
-                );
-                self.events.tell(|| LeaderEvent::Elected {
-                    tenure: lease.tenure().id.clone(),
-                });
-            }
+            // Told with the grant itself, before anything else can happen to the lease.
+            Ok(Acquisition::Elected(_)) => {}
             Ok(Acquisition::Skipped(skipped)) => {
                 tracing::debug!(name = label, holder = ?skipped.holder(), "skipped");
                 self.events.tell(|| LeaderEvent::Skipped {
@@ -257,9 +255,8 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         let earlier = std::mem::replace(&mut self.uncertain, true);
         self.last_sent = sent;
         let limit = limit.min(sent + command_timeout);
-        let reply = match timeout_at(limit, engine.store.claim(&self.claim)).await {
-            Ok(reply) => reply,
-            Err(_) => return Err(StoreError::no_answer(limit - sent)),
+        let Ok(reply) = timeout_at(limit, engine.store.claim(&self.claim)).await else {
+            return Err(StoreError::no_answer(limit - sent));
         };
         let reply = match reply {
             Ok(reply) => reply,

@@ -17,7 +17,7 @@ mod release;
 mod shutdown;
 mod tenure;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -211,8 +211,8 @@ pub(crate) struct Engine<S> {
     /// Deadlines are kept as nanoseconds after this.
     base: Instant,
     last_key: AtomicU64,
-    /// Every tenure from its grant until its release is over.
-    held: Mutex<HashMap<u64, Arc<Tenure>>>,
+    /// Every tenure from its grant until its release is over, in the order of the grants.
+    held: Mutex<BTreeMap<u64, Arc<Tenure>>>,
     /// Rung whenever a tenure leaves `held`.
     let_go: Notify,
     queues: Queues,
@@ -237,13 +237,22 @@ impl<S: LeaseStore> Engine<S> {
         self.last_key.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<u64, Arc<Tenure>>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Tenure>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A grant becomes a lease.
     fn hold(self: &Arc<Self>, tenure: Arc<Tenure>) -> Lease {
         self.held().insert(tenure.key, tenure.clone());
+        let id = &tenure.id;
+        tracing::debug!(
+            name = tenure.label(),
+            slot = id.slot,
+            fence = id.fence.get(),
+            "elected"
+        );
+        self.events
+            .tell(|| LeaderEvent::Elected { tenure: id.clone() });
         if tenure.auto_extend {
             self.keep(&tenure);
         }

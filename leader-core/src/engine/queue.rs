@@ -14,27 +14,29 @@ use crate::name::LockName;
 use crate::node::NodeId;
 use crate::store::{Hint, LeaseStore, Revision, StoreError, Watching};
 
+/// A name's queues, by slot count: who asks for more slots is not held up by who asks for fewer.
+type ByName = HashMap<LockName, Vec<(u32, Arc<Queue>)>>;
+
 /// The queues of one elector. One exists only while somebody is in it.
 #[derive(Default)]
 pub(crate) struct Queues {
-    by_name: Mutex<HashMap<LockName, Vec<(u32, Arc<Queue>)>>>,
+    by_name: Mutex<ByName>,
 }
 
 impl Queues {
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, Vec<(u32, Arc<Queue>)>>> {
+    fn lock(&self) -> MutexGuard<'_, ByName> {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn enter(&self, name: &LockName, slots: u32) -> Place<'_> {
         let mut by_name = self.lock();
         let queues = by_name.entry(name.clone()).or_default();
-        let queue = match queues.iter().find(|(of, _)| *of == slots) {
-            Some((_, queue)) => queue.clone(),
-            None => {
-                let queue = Arc::new(Queue::new());
-                queues.push((slots, queue.clone()));
-                queue
-            }
+        let queue = if let Some((_, queue)) = queues.iter().find(|(of, _)| *of == slots) {
+            queue.clone()
+        } else {
+            let queue = Arc::new(Queue::new());
+            queues.push((slots, queue.clone()));
+            queue
         };
         Place {
             queues: self,
