@@ -9,6 +9,7 @@ use tokio::time::{Duration, sleep, sleep_until};
 
 use crate::ledger::Ledger;
 use crate::schedule::{LEASE, MIN_LEASE, NIGHTS, Schedule, WORK, clock_ahead};
+use crate::tell;
 
 /// What is led. It is the same name every night: that no night runs twice is `min_lease`'s doing.
 pub(crate) const JOB: &str = "settlement";
@@ -119,10 +120,10 @@ impl Candidate {
     }
 
     fn say(&self, night: usize, what: &str) {
-        println!(
+        tell(format_args!(
             "night {night}  {}  candidate {} {what}",
             self.schedule.time_of(night),
             self.number
-        );
+        ));
     }
 }

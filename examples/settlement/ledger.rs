@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use leader_core::FencingToken;
 
 use crate::schedule::{CANDIDATES, NIGHTS};
+use crate::tell;
 
 #[derive(Default)]
 pub(crate) struct Ledger {
@@ -65,17 +66,14 @@ impl Ledger {
                 NIGHTS * CANDIDATES
             ));
         }
-        println!();
-        for fault in &faults {
-            println!("wrong: {fault}");
-        }
-        println!(
+        tell_of(&faults);
+        tell(format_args!(
             "settlement: {}, {}, {}, {} skipped",
             count(entries.nights().len(), "night"),
             count(entries.candidates().len(), "candidate"),
             count(entries.runs.len(), "run"),
             entries.skips.len()
-        );
+        ));
         faults.is_empty()
     }
 
@@ -87,16 +85,13 @@ impl Ledger {
         if stood != NIGHTS {
             faults.push(format!("it stood {stood} times, instead of {NIGHTS}"));
         }
-        println!();
-        for fault in &faults {
-            println!("wrong: {fault}");
-        }
-        println!(
+        tell_of(&faults);
+        tell(format_args!(
             "candidate {number}: {}, {}, {} skipped",
             count(entries.nights().len(), "night"),
             count(entries.runs.len(), "run"),
             entries.skips.len()
-        );
+        ));
         faults.is_empty()
     }
 }
@@ -126,6 +121,13 @@ impl Entries {
             faults.push("a fencing token is not greater than the one before".to_owned());
         }
         faults
+    }
+}
+
+fn tell_of(faults: &[String]) {
+    tell(format_args!(""));
+    for fault in faults {
+        tell(format_args!("wrong: {fault}"));
     }
 }
 

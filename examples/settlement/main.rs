@@ -18,6 +18,8 @@ mod candidate;
 mod ledger;
 mod schedule;
 
+use std::fmt;
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +36,7 @@ use self::schedule::{CANDIDATES, CLOCK_SPREAD, LEASE, MIN_LEASE, NIGHT, NIGHTS, 
 async fn main() -> ExitCode {
     let ended = match args::parse(std::env::args().skip(1)) {
         Ok(Command::Help) => {
-            print!("{}", args::HELP);
+            tell(format_args!("{}", args::HELP.trim_end()));
             return ExitCode::SUCCESS;
         }
         Ok(Command::Local) => all_on_the_local_store().await,
@@ -60,7 +62,7 @@ async fn all_on_the_local_store() -> Result<bool, LeaderError> {
     let electors = (1..=CANDIDATES)
         .map(|number| Arc::new(store.node(node_id(number))) as Arc<dyn Elector>)
         .collect();
-    all(electors, "in-process store").await
+    all(electors, "the in-process store").await
 }
 
 async fn all_on_redis(url: &str) -> Result<bool, LeaderError> {
@@ -74,16 +76,16 @@ async fn all_on_redis(url: &str) -> Result<bool, LeaderError> {
         // puts off the first night; whether a candidate runs is decided by standing for election and by nothing else.
         while let Some(holder) = elector.state(JOB).await?.holders().first() {
             if begun.elapsed() > LEASE * 2 {
-                println!(
-                    "{} goes on leading `{JOB}`: somebody else runs this program on this Redis",
+                eprintln!(
+                    "settlement: {} goes on leading `{JOB}`: this program runs elsewhere on this Redis",
                     holder.node_id()
                 );
                 return Ok(false);
             }
-            println!(
+            tell(format_args!(
                 "an earlier run still keeps the slot, {:.1} s",
                 holder.remaining().as_secs_f64()
-            );
+            ));
             tokio::time::sleep(holder.remaining() + Duration::from_millis(10)).await;
         }
     }
@@ -93,11 +95,11 @@ async fn all_on_redis(url: &str) -> Result<bool, LeaderError> {
 async fn one_on_redis(url: &str, number: usize) -> Result<bool, LeaderError> {
     let elector = connect(url, number).await?;
     let (schedule, first_night) = Schedule::from_the_next_full_minute();
-    println!(
+    tell(format_args!(
         "candidate {number} of {CANDIDATES}: {NIGHTS} nights, {} s apart; the first is {first_night}\n\
          Start the other candidates now. Each must say the same time of day.\n",
         NIGHT.as_secs()
-    );
+    ));
     let ledger = Arc::new(Ledger::default());
     let candidate = Candidate::new(number, elector.clone(), schedule, ledger.clone())?;
     candidate.every_night().await;
@@ -107,8 +109,8 @@ async fn one_on_redis(url: &str, number: usize) -> Result<bool, LeaderError> {
 
 /// All candidates in this process, each with an elector of its own.
 async fn all(electors: Vec<Arc<dyn Elector>>, store: &str) -> Result<bool, LeaderError> {
-    println!(
-        "{} candidates stand for `{JOB}` on the {store}: {NIGHTS} nights, {} s apart.\n\
+    tell(format_args!(
+        "{} candidates stand for `{JOB}` on {store}: {NIGHTS} nights, {} s apart.\n\
          Their clocks disagree by up to {} ms, and the work takes only {} ms: a late clock finds the work done.\n\
          A min_lease of {} ms keeps the slot taken until every clock has struck.\n",
         electors.len(),
@@ -116,7 +118,7 @@ async fn all(electors: Vec<Arc<dyn Elector>>, store: &str) -> Result<bool, Leade
         CLOCK_SPREAD.as_millis(),
         WORK.as_millis(),
         MIN_LEASE.as_millis(),
-    );
+    ));
     let schedule = Schedule::from_now();
     let ledger = Arc::new(Ledger::default());
     let mut tasks = tokio::task::JoinSet::new();
@@ -149,4 +151,9 @@ async fn connect(url: &str, number: usize) -> Result<Arc<dyn Elector>, LeaderErr
 /// Who a candidate is, for people.
 fn node_id(number: usize) -> String {
     format!("candidate-{number}")
+}
+
+/// Prints a line. That nobody reads it any more (`| head`) is no reason to stop.
+pub(crate) fn tell(line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
