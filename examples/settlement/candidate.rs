@@ -8,7 +8,7 @@ use leader_core::{
 use tokio::time::{Duration, sleep, sleep_until};
 
 use crate::ledger::Ledger;
-use crate::schedule::{LEASE, MIN_LEASE, NIGHTS, Schedule, WORK, clock_ahead};
+use crate::schedule::{LEASE, MIN_LEASE, Night, WORK};
 use crate::tell;
 
 /// What is led. It is the same name every night: that no night runs twice is `min_lease`'s doing.
@@ -18,7 +18,6 @@ pub(crate) struct Candidate {
     number: usize,
     elector: Arc<dyn Elector>,
     options: LeaseOptions,
-    schedule: Schedule,
     ledger: Arc<Ledger>,
 }
 
@@ -26,7 +25,6 @@ impl Candidate {
     pub(crate) fn new(
         number: usize,
         elector: Arc<dyn Elector>,
-        schedule: Schedule,
         ledger: Arc<Ledger>,
     ) -> Result<Self, LeaderError> {
         let options = LeaseOptions::builder()
@@ -40,19 +38,13 @@ impl Candidate {
             number,
             elector,
             options,
-            schedule,
             ledger,
         })
     }
 
-    pub(crate) async fn every_night(&self) {
-        for night in 1..=NIGHTS {
-            sleep_until(self.schedule.strikes(night, self.number)).await;
-            self.stand(night).await;
-        }
-    }
-
-    async fn stand(&self, night: usize) {
+    /// Waits for the night to begin by this candidate's own clock, and stands for election.
+    pub(crate) async fn stand(&self, night: Night) {
+        sleep_until(night.strikes(self.number)).await;
         let body = |lease| self.settle(night, lease);
         match self
             .elector
@@ -66,7 +58,7 @@ impl Candidate {
                 );
             }
             Ok(RunOutcome::Skipped(skipped)) => {
-                self.ledger.skipped(night, self.number);
+                self.ledger.skipped(self.number);
                 let holder = skipped.holder().map_or("somebody", NodeId::as_str);
                 self.say(
                     night,
@@ -87,10 +79,10 @@ impl Candidate {
 
     /// The work itself. It is dropped at an `await` when the lease is lost, and asks before each batch that must not
     /// be settled twice.
-    async fn settle(&self, night: usize, lease: LeaseHandle) -> Result<u32, LeaderError> {
+    async fn settle(&self, night: Night, lease: LeaseHandle) -> Result<u32, LeaderError> {
         const BATCHES: u32 = 4;
         const BATCH: u32 = 10;
-        self.ledger.ran(night, self.number, lease.fence());
+        self.ledger.ran(night.number, self.number, lease.fence());
         self.say(
             night,
             &format!(
@@ -106,23 +98,24 @@ impl Candidate {
         Ok(BATCHES * BATCH)
     }
 
-    fn trouble(&self, night: usize, what: &str) {
+    fn trouble(&self, night: Night, what: &str) {
         self.ledger.trouble();
         self.say(night, what);
     }
 
-    fn clock(&self, night: usize) -> String {
-        match clock_ahead(night, self.number) {
+    fn clock(&self, night: Night) -> String {
+        match night.clock_ahead(self.number) {
             0 => "clock right".to_owned(),
             ahead @ 1.. => format!("clock {ahead} ms fast"),
             behind => format!("clock {} ms slow", -behind),
         }
     }
 
-    fn say(&self, night: usize, what: &str) {
+    fn say(&self, night: Night, what: &str) {
         tell(format_args!(
-            "night {night}  {}  candidate {} {what}",
-            self.schedule.time_of(night),
+            "night {}  {}  candidate {} {what}",
+            night.number,
+            night.time(),
             self.number
         ));
     }

@@ -16,7 +16,8 @@ pub(crate) struct Ledger {
 #[derive(Default)]
 struct Entries {
     runs: Vec<Run>,
-    skips: Vec<(usize, usize)>,
+    /// The candidates that were skipped, once for each time.
+    skipped: Vec<usize>,
     troubles: usize,
 }
 
@@ -36,8 +37,8 @@ impl Ledger {
         });
     }
 
-    pub(crate) fn skipped(&self, night: usize, candidate: usize) {
-        self.lock().skips.push((night, candidate));
+    pub(crate) fn skipped(&self, candidate: usize) {
+        self.lock().skipped.push(candidate);
     }
 
     pub(crate) fn trouble(&self) {
@@ -48,86 +49,78 @@ impl Ledger {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what is wrong, then the counts. Whether every night ran exactly once, and every candidate stood every
-    /// night.
-    pub(crate) fn verdict_on_all(&self) -> bool {
+    /// Whether every night was settled exactly once, and every candidate stood every night.
+    pub(crate) fn verdict_on_all(&self) -> Verdict {
         let entries = self.lock();
-        let mut faults = entries.faults();
+        let mut faults = entries.faults(NIGHTS * CANDIDATES);
         for night in 1..=NIGHTS {
             let runs = entries.runs.iter().filter(|run| run.night == night).count();
             if runs != 1 {
-                faults.push(format!("night {night} ran {runs} times"));
+                faults.push(format!("night {night} was settled {}", count(runs, "time")));
             }
         }
-        let stood = entries.runs.len() + entries.skips.len();
-        if stood != NIGHTS * CANDIDATES {
-            faults.push(format!(
-                "{stood} times somebody stood, instead of {}",
-                NIGHTS * CANDIDATES
-            ));
-        }
-        tell_of(&faults);
-        tell(format_args!(
+        let settled: BTreeSet<_> = entries.runs.iter().map(|run| run.night).collect();
+        let ran = entries.runs.iter().map(|run| &run.candidate);
+        let stood: BTreeSet<_> = ran.chain(&entries.skipped).collect();
+        let counts = format!(
             "settlement: {}, {}, {}, {} skipped",
-            count(entries.nights().len(), "night"),
-            count(entries.candidates().len(), "candidate"),
+            count(settled.len(), "night"),
+            count(stood.len(), "candidate"),
             count(entries.runs.len(), "run"),
-            entries.skips.len()
-        ));
-        faults.is_empty()
+            entries.skipped.len()
+        );
+        Verdict { faults, counts }
     }
 
-    /// As far as one candidate can tell: it stood every night. The runs of all five must add up to one for each night.
-    pub(crate) fn verdict_on_one(&self, number: usize) -> bool {
+    /// As far as one candidate can tell: it stood every night. The runs of all must add up to one for each night.
+    pub(crate) fn verdict_on_one(&self, number: usize) -> Verdict {
         let entries = self.lock();
-        let mut faults = entries.faults();
-        let stood = entries.runs.len() + entries.skips.len();
-        if stood != NIGHTS {
-            faults.push(format!("it stood {stood} times, instead of {NIGHTS}"));
-        }
-        tell_of(&faults);
-        tell(format_args!(
+        let faults = entries.faults(NIGHTS);
+        let counts = format!(
             "candidate {number}: {}, {}, {} skipped",
-            count(entries.nights().len(), "night"),
+            count(entries.stood(), "night"),
             count(entries.runs.len(), "run"),
-            entries.skips.len()
-        ));
-        faults.is_empty()
+            entries.skipped.len()
+        );
+        Verdict { faults, counts }
     }
 }
 
 impl Entries {
-    fn nights(&self) -> BTreeSet<usize> {
-        let runs = self.runs.iter().map(|run| run.night);
-        runs.chain(self.skips.iter().map(|(night, _)| *night))
-            .collect()
+    fn stood(&self) -> usize {
+        self.runs.len() + self.skipped.len()
     }
 
-    fn candidates(&self) -> BTreeSet<usize> {
-        let runs = self.runs.iter().map(|run| run.candidate);
-        runs.chain(self.skips.iter().map(|(_, candidate)| *candidate))
-            .collect()
-    }
-
-    fn faults(&self) -> Vec<String> {
+    fn faults(&self, expected: usize) -> Vec<String> {
         let mut faults = Vec::new();
         if self.troubles > 0 {
-            faults.push(format!("trouble {}", count(self.troubles, "time")));
+            faults.push(format!("trouble, {}", count(self.troubles, "time")));
         }
-        if !self
-            .runs
-            .is_sorted_by(|earlier, later| earlier.fence < later.fence)
-        {
+        if self.stood() != expected {
+            let stood = count(self.stood(), "time");
+            faults.push(format!("somebody stood {stood}, instead of {expected}"));
+        }
+        if !self.runs.is_sorted_by(|a, b| a.fence < b.fence) {
             faults.push("a fencing token is not greater than the one before".to_owned());
         }
         faults
     }
 }
 
-fn tell_of(faults: &[String]) {
-    tell(format_args!(""));
-    for fault in faults {
-        tell(format_args!("wrong: {fault}"));
+pub(crate) struct Verdict {
+    faults: Vec<String>,
+    counts: String,
+}
+
+impl Verdict {
+    /// Says what is wrong, then the counts. Whether nothing is wrong.
+    pub(crate) fn told(&self) -> bool {
+        tell(format_args!(""));
+        for fault in &self.faults {
+            tell(format_args!("wrong: {fault}"));
+        }
+        tell(format_args!("{}", self.counts));
+        self.faults.is_empty()
     }
 }
 
@@ -135,5 +128,69 @@ fn count(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ledger in which candidate 1 settled these nights, and everybody else was skipped.
+    fn settled(nights: &[usize]) -> Ledger {
+        let ledger = Ledger::default();
+        for (fence, night) in (1..).zip(nights) {
+            ledger.ran(*night, 1, FencingToken::new(fence));
+        }
+        for _ in 1..=NIGHTS {
+            (2..=CANDIDATES).for_each(|candidate| ledger.skipped(candidate));
+        }
+        ledger
+    }
+
+    #[test]
+    fn three_nights_settled_once_each_are_right() {
+        let verdict = settled(&[1, 2, 3]).verdict_on_all();
+        assert!(verdict.faults.is_empty(), "{:?}", verdict.faults);
+        assert_eq!(
+            verdict.counts,
+            "settlement: 3 nights, 5 candidates, 3 runs, 12 skipped"
+        );
+    }
+
+    #[test]
+    fn a_night_settled_twice_or_never_is_said() {
+        let verdict = settled(&[1, 1, 3]).verdict_on_all();
+        assert_eq!(
+            verdict.faults,
+            ["night 1 was settled 2 times", "night 2 was settled 0 times"]
+        );
+        assert_eq!(
+            verdict.counts,
+            "settlement: 2 nights, 5 candidates, 3 runs, 12 skipped"
+        );
+    }
+
+    #[test]
+    fn a_fencing_token_that_does_not_grow_and_trouble_are_said() {
+        let ledger = settled(&[1, 2]);
+        ledger.ran(3, 1, FencingToken::new(2));
+        ledger.trouble();
+        assert_eq!(
+            ledger.verdict_on_all().faults,
+            [
+                "trouble, 1 time",
+                "a fencing token is not greater than the one before"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_candidate_that_missed_a_night_is_said() {
+        let ledger = Ledger::default();
+        ledger.ran(1, 4, FencingToken::new(1));
+        ledger.skipped(4);
+        let verdict = ledger.verdict_on_one(4);
+        assert_eq!(verdict.faults, ["somebody stood 2 times, instead of 3"]);
+        assert_eq!(verdict.counts, "candidate 4: 2 nights, 1 run, 1 skipped");
     }
 }

@@ -26,11 +26,14 @@ use std::time::Duration;
 
 use leader_core::{Elector, ElectorExt, LeaderError, LocalElector};
 use leader_redis::RedisElector;
+use tokio::time::{Instant, sleep};
 
 use self::args::Command;
 use self::candidate::{Candidate, JOB};
 use self::ledger::Ledger;
-use self::schedule::{CANDIDATES, CLOCK_SPREAD, LEASE, MIN_LEASE, NIGHT, NIGHTS, Schedule, WORK};
+use self::schedule::{
+    CANDIDATES, CLOCK_SPREAD, COMMAND_TIMEOUT, DAY, LEASE, MIN_LEASE, NIGHTS, Night, WORK,
+};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -70,79 +73,89 @@ async fn all_on_redis(url: &str) -> Result<bool, LeaderError> {
     for number in 1..=CANDIDATES {
         electors.push(connect(url, number).await?);
     }
-    if let Some(elector) = electors.first() {
-        let begun = tokio::time::Instant::now();
-        // Who was led last is kept by its minimum lease for a moment, also after a run of this program. This look only
-        // puts off the first night; whether a candidate runs is decided by standing for election and by nothing else.
-        while let Some(holder) = elector.state(JOB).await?.holders().first() {
-            if begun.elapsed() > LEASE * 2 {
-                eprintln!(
-                    "settlement: {} goes on leading `{JOB}`: this program runs elsewhere on this Redis",
-                    holder.node_id()
-                );
-                return Ok(false);
-            }
-            tell(format_args!(
-                "an earlier run still keeps the slot, {:.1} s",
-                holder.remaining().as_secs_f64()
-            ));
-            tokio::time::sleep(holder.remaining() + Duration::from_millis(10)).await;
-        }
-    }
     all(electors, "Redis").await
-}
-
-async fn one_on_redis(url: &str, number: usize) -> Result<bool, LeaderError> {
-    let elector = connect(url, number).await?;
-    let (schedule, first_night) = Schedule::from_the_next_full_minute();
-    tell(format_args!(
-        "candidate {number} of {CANDIDATES}: {NIGHTS} nights, {} s apart; the first is {first_night}\n\
-         Start the other candidates now. Each must say the same time of day.\n",
-        NIGHT.as_secs()
-    ));
-    let ledger = Arc::new(Ledger::default());
-    let candidate = Candidate::new(number, elector.clone(), schedule, ledger.clone())?;
-    candidate.every_night().await;
-    elector.shutdown().await;
-    Ok(ledger.verdict_on_one(number))
 }
 
 /// All candidates in this process, each with an elector of its own.
 async fn all(electors: Vec<Arc<dyn Elector>>, store: &str) -> Result<bool, LeaderError> {
     tell(format_args!(
-        "{} candidates stand for `{JOB}` on {store}: {NIGHTS} nights, {} s apart.\n\
+        "{} candidates stand for `{JOB}` on {store}, for {NIGHTS} nights.\n\
          Their clocks disagree by up to {} ms, and the work takes only {} ms: a late clock finds the work done.\n\
-         A min_lease of {} ms keeps the slot taken until every clock has struck.\n",
+         A min_lease of {} s keeps the slot taken until every clock has struck.\n",
         electors.len(),
-        NIGHT.as_secs(),
         CLOCK_SPREAD.as_millis(),
         WORK.as_millis(),
-        MIN_LEASE.as_millis(),
+        MIN_LEASE.as_secs(),
     ));
-    let schedule = Schedule::from_now();
     let ledger = Arc::new(Ledger::default());
-    let mut tasks = tokio::task::JoinSet::new();
-    for (number, elector) in (1..).zip(&electors) {
-        let candidate = Candidate::new(number, elector.clone(), schedule, ledger.clone())?;
-        tasks.spawn(async move { candidate.every_night().await });
-    }
-    while let Some(ended) = tasks.join_next().await {
-        if ended.is_err() {
-            ledger.trouble();
+    for number in 1..=NIGHTS {
+        if !until_free(&electors[0]).await? {
+            return Ok(false);
+        }
+        let night = Night::soon(number);
+        let mut tasks = tokio::task::JoinSet::new();
+        for (number, elector) in (1..).zip(&electors) {
+            let candidate = Candidate::new(number, elector.clone(), ledger.clone())?;
+            tasks.spawn(async move { candidate.stand(night).await });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            if ended.is_err() {
+                ledger.trouble();
+            }
         }
     }
     for elector in &electors {
         elector.shutdown().await;
     }
-    Ok(ledger.verdict_on_all())
+    Ok(ledger.verdict_on_all().told())
+}
+
+/// Waits until nobody holds the slot any more: whoever led last, also in an earlier run of this program, is kept by its
+/// minimum lease. This only puts off the next night, which in life is a day away. Whether a candidate runs is decided by
+/// standing for election, and by nothing else.
+async fn until_free(elector: &dyn Elector) -> Result<bool, LeaderError> {
+    let begun = Instant::now();
+    while let Some(holder) = elector.state(JOB).await?.holders().first() {
+        if begun.elapsed() > LEASE * 2 {
+            eprintln!(
+                "settlement: {} goes on leading `{JOB}`: this program runs elsewhere on this Redis",
+                holder.node_id()
+            );
+            return Ok(false);
+        }
+        let (node_id, remaining) = (holder.node_id(), holder.remaining());
+        tell(format_args!(
+            "         {node_id} keeps the slot for another {:.1} s",
+            remaining.as_secs_f64()
+        ));
+        sleep(remaining + Duration::from_millis(10)).await;
+    }
+    Ok(true)
+}
+
+/// One candidate in this process; the others are in processes of their own.
+async fn one_on_redis(url: &str, number: usize) -> Result<bool, LeaderError> {
+    let elector = connect(url, number).await?;
+    let (nights, first) = Night::from_the_next_full_minute();
+    tell(format_args!(
+        "candidate {number} of {CANDIDATES}: {NIGHTS} nights, {} s apart; the first is at {first}\n\
+         Start the other candidates now. Each must say the same time of day.\n",
+        DAY.as_secs()
+    ));
+    let ledger = Arc::new(Ledger::default());
+    let candidate = Candidate::new(number, elector.clone(), ledger.clone())?;
+    for night in nights {
+        candidate.stand(night).await;
+    }
+    elector.shutdown().await;
+    Ok(ledger.verdict_on_one(number).told())
 }
 
 async fn connect(url: &str, number: usize) -> Result<Arc<dyn Elector>, LeaderError> {
     let elector = RedisElector::builder()
         .url(url)
         .node_id(node_id(number))
-        // Longer than the default: on a busy machine a late answer is better than none.
-        .command_timeout(Duration::from_secs(1))
+        .command_timeout(COMMAND_TIMEOUT)
         .connect()
         .await?;
     Ok(Arc::new(elector))
