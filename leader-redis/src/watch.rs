@@ -134,6 +134,7 @@ impl Wakeups {
             subscribed: HashSet::new(),
             intact: true,
             next_beat: Instant::now(),
+            heartbeat: heartbeat(self.terms.limit),
             retry: self.terms.limit.max(Duration::from_millis(100)),
         };
         let task = self.terms.lodging.spawn(listening.run()).abort_handle();
@@ -252,13 +253,18 @@ struct Listening {
     intact: bool,
     /// When to look after the connection again, while somebody watches.
     next_beat: Instant,
+    heartbeat: Duration,
     /// How long to wait after subscriptions could not be restored.
     retry: Duration,
 }
 
-/// How often a quiet connection is asked for a sign of life while somebody watches. One that is half-open would never
-/// tell anything again.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How often a quiet connection is asked for a sign of life while somebody watches: one that is half-open would never
+/// tell anything again. Not so often that the next question hides from fred that the last one was not answered.
+fn heartbeat(limit: Duration) -> Duration {
+    (limit * 10)
+        .clamp(Duration::from_secs(1), Duration::from_secs(5))
+        .max(limit * 3)
+}
 
 impl Listening {
     async fn run(mut self) {
@@ -273,7 +279,7 @@ impl Listening {
                     Incident::Message { channel, text } => {
                         self.watchers.tell(&channel, hint(&text));
                         if self.intact {
-                            self.next_beat = Instant::now() + HEARTBEAT;
+                            self.next_beat = Instant::now() + self.heartbeat;
                         }
                     }
                     Incident::Lost => self.watchers.tell_all(Hint::Missed),
@@ -314,7 +320,7 @@ impl Listening {
         }
         self.connection.subscribe(&channel).await?;
         if self.subscribed.is_empty() && self.intact {
-            self.next_beat = Instant::now() + HEARTBEAT;
+            self.next_beat = Instant::now() + self.heartbeat;
         }
         self.subscribed.insert(channel);
         Ok(())
@@ -324,7 +330,7 @@ impl Listening {
     /// connection.
     async fn beat(&mut self) {
         if self.intact {
-            self.next_beat = Instant::now() + HEARTBEAT;
+            self.next_beat = Instant::now() + self.heartbeat;
             let _ = self.connection.ping().await;
             return;
         }
@@ -334,7 +340,7 @@ impl Listening {
             recover(&self.connection, &failure).await;
         } else {
             self.intact = true;
-            self.next_beat = Instant::now() + HEARTBEAT;
+            self.next_beat = Instant::now() + self.heartbeat;
         }
     }
 

@@ -174,3 +174,82 @@ async fn f00_a_terminated_holder_leaves_its_lease_to_end_by_itself() {
     })
     .await;
 }
+
+/// A wall clock that can be set, for one process alone: `libfaketime`, preloaded. Clocks that only go forward are not
+/// touched, as no one who sets a machine's clock touches them.
+struct WallClock {
+    library: String,
+    offset: tempfile::NamedTempFile,
+}
+
+impl WallClock {
+    fn new() -> Self {
+        let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+        let found = std::env::var("LEADER_TEST_LIBFAKETIME").unwrap_or_else(|_| library.to_owned());
+        assert!(
+            std::path::Path::new(&found).exists(),
+            "this test needs libfaketime: run `cargo xtask test`, which installs it, or install the package `faketime` \
+             and name the library in LEADER_TEST_LIBFAKETIME"
+        );
+        let clock = Self {
+            library: found,
+            offset: tempfile::NamedTempFile::new().unwrap(),
+        };
+        clock.set("+0");
+        clock
+    }
+
+    fn set(&self, offset: &str) {
+        std::fs::write(self.offset.path(), offset).unwrap();
+    }
+
+    fn worker(&self, args: &[&str]) -> Worker {
+        let preload = format!("LD_PRELOAD={}", self.library);
+        let offset = format!("FAKETIME_TIMESTAMP_FILE={}", self.offset.path().display());
+        let mut all = vec![
+            preload.as_str(),
+            offset.as_str(),
+            "FAKETIME_NO_CACHE=1",
+            "FAKETIME_DONT_FAKE_MONOTONIC=1",
+            env!("CARGO_BIN_EXE_worker"),
+        ];
+        all.extend(args);
+        Worker::spawn("/usr/bin/env", &all)
+    }
+}
+
+#[tokio::test]
+async fn a14_a_wall_clock_that_jumps_changes_nothing() {
+    let server = Server::start().await;
+    let here = candidate(&server, "here").await;
+    let clock = WallClock::new();
+    let mut holder = clock.worker(&["hold", &server.url(), "x", "1000", "extend"]);
+    holder.wait_for_line("leading", LIMIT).await;
+    let fence = here.state("x").await.unwrap().holders()[0].fence();
+    let mut waiter = clock.worker(&["lead", &server.url(), "x", "60000", "60000"]);
+    waiter.wait_for_line("standing", LIMIT).await;
+
+    let real = number(&holder.wait_for_line("valid", LIMIT).await);
+    for (offset, jumped) in [("+3600s", 3_600_i64), ("-3600s", -3_600), ("+0", 0)] {
+        clock.set(offset);
+        // The holder sees the jump, and leads on for several of its extensions.
+        let mut seen = 0;
+        while seen < 20 {
+            let line = holder.next_line(LIMIT).await.expect("the holder speaks");
+            assert!(line.starts_with("valid"), "{offset}: {line}");
+            let wall = i64::try_from(number(&line)).unwrap();
+            let drift = wall - i64::try_from(real).unwrap() - jumped;
+            if drift.abs() < 600 {
+                seen += 1;
+            }
+        }
+        assert_eq!(here.state("x").await.unwrap().holders()[0].fence(), fence);
+        assert!(waiter.next_line(ms(1)).await.is_none(), "the waiter got in");
+    }
+    clock.set("+3600s");
+    holder.kill().await;
+    let led = number(&waiter.wait_for_line("leading", LIMIT).await);
+    assert!(led > fence.get());
+    // Nor is a fencing token made of the candidate's clock.
+    assert!(led < (real + 600) * 1_000_000, "{led} is of another time");
+}

@@ -298,13 +298,7 @@ async fn a06_a_server_that_refuses_is_an_error_that_says_why() {
 
     server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
     fails_as(&a, &addr, &[BackendKind::OutOfMemory], ms(100)).await;
-    // Also where somebody leads: a server that could not grant has not said that somebody else leads.
     server.command(&["CONFIG", "SET", "maxmemory", "0"]).await;
-    let lease = lead(&a, "x", &patient()).await;
-    server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    fails_as(&a, &addr, &[BackendKind::OutOfMemory], ms(100)).await;
-    server.command(&["CONFIG", "SET", "maxmemory", "0"]).await;
-    lease.release().await.unwrap();
 
     server
         .command(&[
@@ -347,6 +341,47 @@ async fn a07_no_key_is_without_an_expiry() {
             );
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a11_a_release_between_the_claim_and_the_subscription_is_not_slept_through() {
+    let server = Server::start().await;
+    let direct = connect(&server.url(), "direct").await;
+    let proxy = Proxy::start(server.addr());
+    let builder = RedisElector::builder()
+        .url(proxy.url())
+        .command_timeout(Duration::from_secs(10));
+    let waiter = builder.connect().await.unwrap();
+    let lease = lead(&direct, "x", &at_once()).await;
+    server.reset_stats().await;
+    // Each request is on its way for long: the claim is answered while the subscription has not even begun.
+    proxy.delay_requests(ms(200));
+    let wait = Duration::from_secs(60);
+    let begun = Instant::now();
+    let waiting = tokio::spawn(async move {
+        waiter
+            .try_acquire("x", &options(leader_tests::waiting(wait, wait)))
+            .await
+    });
+    until("the claim has failed", LIMIT, async || {
+        server.command_calls("evalsha").await + server.command_calls("eval").await > 0
+    })
+    .await;
+    assert!(
+        server
+            .command(&["PUBSUB", "CHANNELS"])
+            .await
+            .array()
+            .is_empty()
+    );
+    lease.release().await.unwrap();
+    let next = waiting.await.unwrap().unwrap();
+    assert!(next.is_some());
+    assert!(
+        begun.elapsed() < wait / 2,
+        "it slept until its last attempt: {:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -659,20 +694,13 @@ async fn c07_ten_thousand_runs_leave_nothing_behind() {
         connect(&server.url(), "a").await,
         connect(&server.url(), "b").await,
     );
-    // Once everything, so that what is made once is there.
-    lead(&a, "x", &at_once()).await.release().await.unwrap();
-    assert!(
-        tokio::spawn({
-            let (a, b) = (a.clone(), b.clone());
-            async move {
-                let lease = lead(&a, "x", &at_once()).await;
-                is_skipped(&b, "x", &options(waiting(ms(50), ms(60_000)))).await
-                    && lease.release().await.is_ok()
-            }
-        })
-        .await
-        .unwrap()
-    );
+    // Once everything, so that what is made once is there: each has led, waited, and listened.
+    let brief = options(waiting(ms(50), Duration::from_secs(60)));
+    for (leader, waiter) in [(&a, &b), (&b, &a)] {
+        let lease = lead(leader, "x", &patient()).await;
+        assert!(is_skipped(waiter, "x", &brief).await);
+        lease.release().await.unwrap();
+    }
     let tasks = tokio::runtime::Handle::current()
         .metrics()
         .num_alive_tasks();

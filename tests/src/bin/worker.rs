@@ -3,7 +3,7 @@
 //! ```text
 //! worker wait                                     says `ready` and waits
 //! worker lead URL NAME LEASE_MS WAIT_MS [extend]  runs one guarded body that says `tick N` until it is stopped
-//! worker hold URL NAME LEASE_MS [extend]          holds a lease by hand, and says each half second whether it is valid
+//! worker hold URL NAME LEASE_MS [extend]          holds a lease by hand, and says whether it is valid, and the wall clock
 //! worker contend URL NAME TASKS                   stands with many tasks at once, again and again
 //! ```
 //!
@@ -13,7 +13,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leader_core::{ElectorExt, LeaderError, LeaseOptions};
 use leader_redis::RedisElector;
@@ -46,15 +46,15 @@ async fn work(args: &[&str]) -> Outcome {
             std::future::pending().await
         }
         ["lead", url, name, lease, wait, extend @ ..] => {
-            let elector = RedisElector::connect(url).await?;
+            let elector = RedisElector::connect(*url).await?;
             lead(&elector, name, &options(lease, wait, extend)?).await
         }
         ["hold", url, name, lease, extend @ ..] => {
-            let elector = RedisElector::connect(url).await?;
+            let elector = RedisElector::connect(*url).await?;
             hold(&elector, name, &options(lease, "20000", extend)?).await
         }
         ["contend", url, name, tasks] => {
-            let elector = RedisElector::connect(url).await?;
+            let elector = RedisElector::connect(*url).await?;
             contend(&elector, name, tasks.parse()?).await
         }
         _ => Err(format!("no such work: {args:?}").into()),
@@ -101,7 +101,11 @@ async fn hold(elector: &RedisElector, name: &str, options: &LeaseOptions) -> Out
     println!("leading {}", lease.fence());
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        println!("{}", if lease.is_valid() { "valid" } else { "invalid" });
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        println!(
+            "{} {wall}",
+            if lease.is_valid() { "valid" } else { "invalid" }
+        );
     }
 }
 
