@@ -9,6 +9,7 @@ mod incidents;
 mod settings;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,9 @@ pub(crate) struct Connection {
     /// `None` when the client is somebody else's.
     router: Option<Router>,
     mishaps: Mutex<Mishaps>,
+    opened: Instant,
+    /// Since when nothing has been answered although something was asked, in milliseconds after `opened`; or 0.
+    unheard_since: AtomicU64,
 }
 
 impl Connection {
@@ -100,6 +104,8 @@ impl Connection {
             terms: terms.clone(),
             router: Some(router),
             mishaps,
+            opened: Instant::now(),
+            unheard_since: AtomicU64::new(0),
         })
     }
 
@@ -114,6 +120,8 @@ impl Connection {
             client,
             terms: terms.clone(),
             router: None,
+            opened: Instant::now(),
+            unheard_since: AtomicU64::new(0),
         })
     }
 
@@ -154,10 +162,7 @@ impl Connection {
     /// Asks for a sign of life.
     pub(crate) async fn ping(&self) -> Result<(), Failure> {
         let pong = self.send("PING", "", Vec::new(), self.terms.limit).await?;
-        match pong {
-            Reply::Text(pong) if pong == "PONG" => Ok(()),
-            other => Err(Failure::Malformed(format!("PING was answered {other}"))),
-        }
+        is_pong(&pong)
     }
 
     /// Sends a command within `limit`. It is seen through when the caller goes: fred keeps a command that it could not
@@ -173,29 +178,99 @@ impl Connection {
         let command = CustomCommand::new_static(name, ClusterHash::Custom(slot), false);
         let client = self.client.with_options(&options(limit));
         let work = async move { client.custom::<Value, Value>(command, args).await };
-        match self.terms.lodging.see_through(work).await {
+        let answer = match self.terms.lodging.see_through(work).await {
             Ok(Ok(value)) => Ok(value.into()),
             Ok(Err(error)) => Err(self.failure(&error)),
             Err(error) => Err(Failure::Cut(error.to_string())),
+        };
+        if let Err(Failure::NoAnswer(_)) = answer {
+            self.unheard();
+        } else {
+            self.unheard_since.store(0, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// A connection on which nothing has been answered for long is replaced. fred does that only where nothing new is
+    /// sent meanwhile: each command starts its patience anew.
+    fn unheard(&self) {
+        if self.router.is_none() {
+            return;
+        }
+        let limit = self.terms.limit.as_millis();
+        let now = self.opened.elapsed().as_millis();
+        let since = u64::try_from(now.saturating_sub(limit))
+            .unwrap_or(u64::MAX)
+            .max(1);
+        let known =
+            self.unheard_since
+                .compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
+        let Err(since) = known else {
+            return;
+        };
+        if now.saturating_sub(u128::from(since)) < limit * 2 {
+            return;
+        }
+        // Only one of those who notice acts.
+        let noticed =
+            self.unheard_since
+                .compare_exchange(since, 0, Ordering::Relaxed, Ordering::Relaxed);
+        if noticed.is_ok() {
+            let client = self.client.clone();
+            self.terms
+                .lodging
+                .spawn(async move { client.force_reconnection().await });
         }
     }
 
-    /// Subscribes, if there is a connection now. Returns when that is on its way: only the answer to a later command of
-    /// this connection tells that it has arrived.
-    pub(crate) async fn subscribe(&self, channel: &str) -> Result<(), Failure> {
-        let client = self.client.with_options(&options(self.terms.limit));
-        let subscribed = client.subscribe(channel).await;
-        subscribed.map_err(|error| self.failure(&error))
+    /// Subscribes, if there is a connection now, and reads one field of a hash behind that. The answer means that the
+    /// server had subscribed before it read.
+    pub(crate) async fn subscribe_and_read(
+        &self,
+        channel: &str,
+        key: &str,
+        field: &str,
+    ) -> Result<Reply, Failure> {
+        let channels = vec![channel.to_owned()];
+        let options = options(self.terms.limit);
+        let args = vec![key.into(), field.into()];
+        self.subscribe(channels, &options, "HGET", args).await
     }
 
-    /// As [`subscribe`](Self::subscribe), for a connection that is just coming back.
+    /// Subscribes on a connection that is just coming back; returns when the server has.
     pub(crate) async fn resubscribe(&self, channels: Vec<String>) -> Result<(), Failure> {
-        let client = self.client.with_options(&Options {
+        let options = Options {
             fail_fast: false,
             ..options(self.terms.limit)
-        });
-        let subscribed = client.subscribe(channels).await;
-        subscribed.map_err(|error| self.failure(&error))
+        };
+        let pong = self
+            .subscribe(channels, &options, "PING", Vec::new())
+            .await?;
+        is_pong(&pong)
+    }
+
+    /// In one go with a command whose answer is awaited. fred tells nothing of the answer to a subscription itself; a
+    /// refusal of it is taken for the answer to whatever was sent next, which must be this command, and must not be
+    /// sent so late that the refusal is dropped instead.
+    async fn subscribe(
+        &self,
+        channels: Vec<String>,
+        options: &Options,
+        name: &'static str,
+        args: Vec<Value>,
+    ) -> Result<Reply, Failure> {
+        let command = CustomCommand::new_static(name, ClusterHash::Random, false);
+        let pipeline = self.client.pipeline();
+        let answer = async {
+            let queue = pipeline.with_options(options);
+            queue.subscribe(channels).await?;
+            queue.custom::<Value, Value>(command, args).await?;
+            pipeline.last::<Value>().await
+        };
+        answer
+            .await
+            .map(Reply::from)
+            .map_err(|error| self.failure(&error))
     }
 
     /// Ends a subscription, if there is a connection now; when there is none, there is no subscription either.
@@ -248,6 +323,13 @@ impl Connection {
     fn why_disconnected(&self) -> Option<Failure> {
         let mut mishaps = self.mishaps.lock().unwrap_or_else(PoisonError::into_inner);
         mishaps.last().map(|error| failure(error, self.terms.limit))
+    }
+}
+
+fn is_pong(reply: &Reply) -> Result<(), Failure> {
+    match reply {
+        Reply::Text(pong) if pong == "PONG" => Ok(()),
+        other => Err(Failure::Malformed(format!("PING was answered {other}"))),
     }
 }
 

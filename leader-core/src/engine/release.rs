@@ -144,6 +144,8 @@ impl<S: LeaseStore> Engine<S> {
         };
         self.tell_waiters(&tenure.id.name, tenure.keep(), reply, &tenure.runtime);
         match reply {
+            // Told as lost already.
+            ReleaseReply::Released { .. } if tenure.phase_now() != Phase::Closed => {}
             ReleaseReply::Released { .. } => {
                 tracing::debug!(
                     name = tenure.label(),

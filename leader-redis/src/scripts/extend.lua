@@ -21,7 +21,6 @@ for i = 1, #KEYS do
     done = entry
   elseif not entry or #entry < 64 then
     reply = 'deleted'
-    if not redis.call('HGET', key, 'f') and redis.call('EXISTS', key) == 1 then reply = 'foreign' end
   else
     local expiry = tonumber(sub(entry, 33, 48))
     if not expiry then
@@ -45,9 +44,10 @@ for i = 1, #KEYS do
       end
     end
   end
-  if reply and reply ~= 'extended' and reply ~= 'foreign' then
+  if reply and reply ~= 'extended' then
+    if not tonumber(redis.call('HGET', key, 'f') or nil) and redis.call('EXISTS', key) == 1 then reply = 'foreign' end
     -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone.
-    done = redis.pcall('HDEL', key, '')
+    if reply ~= 'foreign' then done = redis.pcall('HDEL', key, '') end
   end
   if type(done) == 'table' then reply = '!' .. done.err end
   replies[i] = reply

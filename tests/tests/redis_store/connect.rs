@@ -71,11 +71,6 @@ async fn a_wrong_password_is_denied() {
         refused(&error, BackendKind::Denied, &address);
     }
     to(&server.url()).connect().await.unwrap();
-
-    let open = Server::start().await;
-    let address = open.addr().to_string();
-    let error = to(&format!("redis://:pa55word@{address}")).connect().await;
-    refused(&error.unwrap_err(), BackendKind::Denied, &address);
 }
 
 #[tokio::test]
@@ -206,13 +201,13 @@ async fn c07_a_dropped_elector_leaves_nothing_behind() {
     let server = Server::start().await;
     for own in [false, true] {
         leaves_nothing_behind(&server, async || {
-            for _ in 0..5 {
+            for run in 0..5 {
                 let elector =
                     used(RedisElector::builder().url(server.url()).own_runtime(own)).await;
                 assert!(connections(&server).await >= 2);
                 let clone = elector.clone();
                 drop(elector);
-                candidate_for("still-there")
+                candidate_for(&format!("{own}/{run}"))
                     .wins(clone.store(), SHORT)
                     .await;
             }

@@ -55,7 +55,7 @@ async fn serve(mut client: TcpStream, answer: Arc<Mutex<String>>) {
             let answer = match command.as_str() {
                 "PING" => "+PONG\r\n".to_owned(),
                 "CLIENT" => ":7\r\n".to_owned(),
-                "INFO" => "$21\r\nredis_version:7.0.15\r\n\r\n".to_owned(),
+                "INFO" => "$22\r\nredis_version:7.0.15\r\n\r\n".to_owned(),
                 "EVALSHA" | "EVAL" => answer.lock().expect("nobody panicked").clone(),
                 _ => "+OK\r\n".to_owned(),
             };
