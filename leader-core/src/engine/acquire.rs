@@ -16,7 +16,6 @@ use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::outcome::{Acquisition, Skipped};
 use crate::store::{Claim, ClaimReply, LeaseStore, Revision, StoreError};
-use crate::token::Token;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -112,7 +111,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         let claim = Claim::new(
             name.clone(),
             engine.node_id.clone(),
-            Token::random(),
+            engine.tokens.fresh(),
             options.lease(),
         );
         Self {
@@ -324,7 +323,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             ClaimReply::Ended => {
                 // Only a store that mixes up tokens answers this to an attempt that goes on. With a fresh token the
                 // next claim is a new one.
-                let ended = std::mem::replace(&mut self.claim.token, Token::random());
+                let ended = std::mem::replace(&mut self.claim.token, engine.tokens.fresh());
                 self.uncertain = false;
                 engine.abandon(&self.claim.name, ended, self.until(), &self.runtime);
                 Err(StoreError::new(
