@@ -3,6 +3,7 @@
 mod binary;
 #[cfg(feature = "testcontainers")]
 mod docker;
+mod leash;
 mod login;
 mod port;
 mod settings;

@@ -424,3 +424,37 @@ async fn worker_is_frozen_thawed_and_killed() {
     worker.kill().await;
     assert!(!worker.exit(LIMIT).await.success());
 }
+
+/// Runs itself once more, as the test that is killed.
+#[tokio::test]
+async fn killed_tests_leave_no_server() {
+    const INNER: &str = "LEADER_TEST_INNER";
+    if std::env::var_os(INNER).is_some() {
+        // With an option, so that a shared server is refused.
+        let server = Server::builder()
+            .arg("--maxclients")
+            .arg("100")
+            .start()
+            .await;
+        println!("\nserver at {}", server.addr());
+        std::future::pending::<()>().await;
+    }
+    let program = std::env::current_exe().expect("the test knows its own program");
+    let program = program.to_str().expect("its path is in UTF-8");
+    let args = [
+        &format!("{INNER}=1"),
+        program,
+        "--exact",
+        "killed_tests_leave_no_server",
+        "--nocapture",
+    ];
+    let mut test = Worker::spawn("env", &args);
+    let line = test.wait_for_line("server at ", LIMIT).await;
+    let addr = line.trim_start_matches("server at ");
+    TcpStream::connect(addr).expect("its server runs");
+    test.kill().await;
+    until("its server is gone as well", LIMIT, async || {
+        TcpStream::connect(addr).is_err()
+    })
+    .await;
+}
