@@ -12,10 +12,12 @@ pub(crate) fn say(text: &str) {
     println!("xtask: {text}");
 }
 
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("."))
+/// The workspace's root.
+pub(crate) fn root() -> PathBuf {
+    // As cargo says it now. What it said when this was built is another work tree's where two share a target directory.
+    let own = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let own = own.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    own.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// A `cargo` of the toolchain that runs us, at the workspace's root.

@@ -100,7 +100,7 @@ pub(crate) fn check_layers() -> Done {
 
 /// No test is switched off, in code or in documentation.
 pub(crate) fn check_no_ignored_tests() -> Done {
-    let files = rust_files(root())?;
+    let files = rust_files(&root())?;
     if files.is_empty() {
         return Err("no Rust file was looked at".to_owned());
     }
