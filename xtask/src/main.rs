@@ -1,6 +1,7 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
 mod ci;
+mod clock;
 mod command;
 mod docker;
 mod packages;

@@ -1,5 +1,6 @@
 //! `cargo xtask test`.
 
+use crate::clock;
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::servers::{self, Server};
 use std::process::Command;
@@ -14,6 +15,7 @@ pub(crate) fn run(args: &[&str]) -> Done {
         Server::Found => FEATURES.to_owned(),
         Server::Docker => format!("{FEATURES},{DOCKER_FEATURE}"),
     };
+    clock::ensure();
     let mut failures = Vec::new();
     let mut tests = runner();
     tests
