@@ -1,20 +1,17 @@
-//! The engine on a store that loses, delays and repeats: scenarios that no fault-free store can show.
+//! Waiting without hints, slots that are freed at the last moment, and requests that arrive late or twice.
 
 use std::time::Duration;
 
-use leader_core::store::{Claim, ClaimReply, ExtendReply, LeaseStore, ReleaseReply};
-use leader_core::testing::faulty::{Happened, Reply, Request};
+use leader_core::store::{Claim, LeaseStore};
 use leader_core::testing::{Fault, Faults, FaultyStore, Footprint};
 use leader_core::{
     BackendKind, ElectorExt, LeaderError, LeaseOptions, LeaseOptionsBuilder, LocalStore, LockName,
-    LossReason, NodeId, Step, StoreElector, Token,
+    NodeId, Step, StoreElector, Token,
 };
 use tokio::time::{Instant, sleep, timeout};
 
 const NAME: &str = "invoice-close";
 const LEASE: Duration = Duration::from_secs(10);
-/// For so long a candidate relies on a lease: 1 % and 2 ms less than it lives in the store.
-const VALID: Duration = Duration::from_millis(9_898);
 const WAIT: Duration = Duration::from_secs(2);
 /// What the engine allows one step.
 const COMMAND: Duration = Duration::from_millis(500);
@@ -47,63 +44,6 @@ fn kind<T: std::fmt::Debug>(result: Result<T, LeaderError>) -> (Step, BackendKin
     match result {
         Err(LeaderError::Backend { step, kind, .. }) => (step, kind),
         other => panic!("the store did not fail: {other:?}"),
-    }
-}
-
-fn reason(result: Result<(), LeaderError>) -> LossReason {
-    match result {
-        Err(LeaderError::LeaseLost { reason, .. }) => reason,
-        other => panic!("the lease was not lost: {other:?}"),
-    }
-}
-
-/// What the store said to claims, in the order in which it did.
-fn claims(faults: &Faults) -> Vec<ClaimReply> {
-    let claim = |happened| match happened {
-        Happened::Ran(Reply::Claim(Ok(reply))) => Some(reply),
-        _ => None,
-    };
-    let log = faults.log().into_iter();
-    log.filter_map(|entry| claim(entry.happened)).collect()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a02_without_a_wait_exactly_one_claim_is_sent() {
-    let store = LocalStore::new();
-    let (peer, _) = candidate(&store, "peer");
-    let _lease = peer.try_acquire(NAME, &no_wait()).await.unwrap().unwrap();
-    let (elector, faults) = candidate(&store, "other");
-    let skipped = elector.try_acquire(NAME, &no_wait()).await.unwrap();
-    assert!(skipped.is_none());
-    assert_eq!(faults.asked(Step::Claim), 1);
-    assert_eq!(faults.asked(Step::Watch), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a03_a_claim_whose_reply_is_lost_is_recognised() {
-    for fault in [
-        Fault::LoseReply(BackendKind::Unreachable),
-        Fault::LoseReply(BackendKind::TimedOut),
-        // No answer at all: the engine gives up after a command timeout, and asks again.
-        Fault::HoldReply,
-    ] {
-        let store = LocalStore::new();
-        let (elector, faults) = candidate(&store, "node");
-        faults.times(2, Step::Claim, fault);
-        let options = options().build().unwrap();
-        let lease = elector.try_acquire(NAME, &options).await.unwrap().unwrap();
-        let claims = claims(&faults);
-        assert_eq!(claims.len(), 3, "{fault:?}");
-        assert!(claims.iter().all(|claim| *claim == claims[0]), "{claims:?}");
-        assert_eq!(holders(&store).await, 1);
-
-        // A copy of the claim may still be on its way; the release leaves a mark for it.
-        lease.release().await.unwrap();
-        let marked = faults.log().into_iter().any(|entry| {
-            matches!(entry.happened, Happened::Asked(Request::Release(release)) if release.mark.is_some())
-        });
-        assert!(marked);
-        assert_eq!(elector.footprint(), Footprint::default());
     }
 }
 
@@ -142,79 +82,6 @@ async fn a04_a_claim_that_is_given_up_does_not_stay_whenever_it_arrives() {
             assert_eq!(elector.footprint(), Footprint::default(), "{told}");
             let next = peer.try_acquire(NAME, &no_wait()).await.unwrap();
             assert!(next.is_some(), "{told}, elected: {elected}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a05_a_grant_that_is_answered_after_its_lease_does_not_count() {
-    let store = LocalStore::new();
-    let (elector, faults) = candidate(&store, "node");
-    let options = options()
-        .lease(Duration::from_millis(50))
-        .wait(Duration::ZERO)
-        .build()
-        .unwrap();
-    faults.always(Step::Claim, Fault::DelayReply(Duration::from_millis(60)));
-    let late = kind(elector.try_acquire(NAME, &options).await);
-    assert_eq!(late, (Step::Claim, BackendKind::TimedOut));
-    sleep(COMMAND).await;
-    assert_eq!(holders(&store).await, 0);
-    assert_eq!(elector.footprint(), Footprint::default());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a06_a_store_that_refuses_is_an_error_in_bounded_time() {
-    for refusal in [
-        BackendKind::Unreachable,
-        BackendKind::TimedOut,
-        BackendKind::NotReady,
-        BackendKind::ReadOnly,
-        BackendKind::OutOfMemory,
-        BackendKind::Denied,
-        BackendKind::WrongType,
-        BackendKind::MalformedReply,
-        BackendKind::Other,
-    ] {
-        for wait in [Duration::ZERO, WAIT] {
-            let store = LocalStore::new();
-            let (elector, faults) = candidate(&store, "node");
-            faults.stop(refusal);
-            let options = options().wait(wait).build().unwrap();
-            let begun = Instant::now();
-            let failed = kind(elector.try_acquire(NAME, &options).await);
-            assert_eq!(failed, (Step::Claim, refusal));
-            assert!(begun.elapsed() <= wait + COMMAND, "{refusal:?}");
-            if wait.is_zero() || !refusal.is_transient() {
-                assert_eq!(faults.asked(Step::Claim), 1, "{refusal:?}");
-            }
-            // Nothing was done, so there is nothing to undo.
-            assert_eq!(faults.asked(Step::Release), 0, "{refusal:?}");
-            assert_eq!(elector.footprint(), Footprint::default());
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a06_a_hung_store_is_an_error_in_bounded_time() {
-    for fault in [Fault::HoldRequest, Fault::HoldReply] {
-        for wait in [Duration::ZERO, COMMAND / 2, WAIT] {
-            let store = LocalStore::new();
-            let (elector, faults) = candidate(&store, "node");
-            for step in [Step::Claim, Step::Release, Step::Watch] {
-                faults.always(step, fault);
-            }
-            let options = options().wait(wait).build().unwrap();
-            let begun = Instant::now();
-            let failed = kind(elector.try_acquire(NAME, &options).await);
-            assert_eq!(failed, (Step::Claim, BackendKind::TimedOut));
-            assert!(begun.elapsed() <= wait + COMMAND, "{:?}", begun.elapsed());
-
-            // It comes back, and answers all that was asked meanwhile.
-            faults.heal();
-            sleep(COMMAND * 3).await;
-            assert_eq!(holders(&store).await, 0, "{fault:?}, {wait:?}");
-            assert_eq!(elector.footprint(), Footprint::default());
         }
     }
 }
@@ -368,61 +235,6 @@ async fn e01_a_slot_that_the_first_in_the_queue_leaves_is_taken_at_the_deadline(
 }
 
 #[tokio::test(start_paused = true)]
-async fn b02_an_extension_that_fails_is_tried_again() {
-    for fault in [
-        Fault::Refuse(BackendKind::ReadOnly),
-        Fault::Refuse(BackendKind::Denied),
-        Fault::LoseRequest(BackendKind::Unreachable),
-        Fault::LoseReply(BackendKind::Unreachable),
-        Fault::HoldRequest,
-        Fault::HoldReply,
-    ] {
-        let store = LocalStore::new();
-        let (elector, faults) = candidate(&store, "node");
-        let options = options().auto_extend(true).build().unwrap();
-        let lease = elector.try_acquire(NAME, &options).await.unwrap().unwrap();
-        for _ in 0..5 {
-            faults.times(2, Step::Extend, fault);
-            sleep(LEASE).await;
-            lease.ensure_valid().unwrap();
-        }
-        faults.heal();
-        lease.release().await.unwrap();
-        sleep(MOMENT).await;
-        assert_eq!(elector.footprint(), Footprint::default(), "{fault:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn b02_a_lease_whose_extensions_all_fail_is_lost_at_its_deadline() {
-    for fault in [
-        Fault::Refuse(BackendKind::ReadOnly),
-        Fault::LoseRequest(BackendKind::Unreachable),
-        // Extended in the store, but the holder does not know it.
-        Fault::LoseReply(BackendKind::Unreachable),
-        Fault::HoldRequest,
-        Fault::HoldReply,
-    ] {
-        let store = LocalStore::new();
-        let (elector, faults) = candidate(&store, "node");
-        let options = options().auto_extend(true).build().unwrap();
-        faults.always(Step::Extend, fault);
-        let begun = Instant::now();
-        let run = elector.run_if_leader(NAME, &options, |_lease| sleep(LEASE * 2));
-        let lost = run.await.map(|_| ());
-        assert_eq!(reason(lost), LossReason::Expired);
-        let lasted = begun.elapsed();
-        assert!(lasted >= VALID && lasted < LEASE, "{fault:?}: {lasted:?}");
-
-        // What the holder gave up, its late extensions do not keep.
-        faults.heal();
-        sleep(COMMAND * 2).await;
-        assert_eq!(holders(&store).await, 0, "{fault:?}");
-        assert_eq!(elector.footprint(), Footprint::default(), "{fault:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn b06_an_extension_by_hand_that_is_lost_leaves_the_present_deadline() {
     let store = LocalStore::new();
     let (elector, faults) = candidate(&store, "node");
@@ -442,110 +254,6 @@ async fn b06_an_extension_by_hand_that_is_lost_leaves_the_present_deadline() {
     drop(lease);
     sleep(COMMAND).await;
     assert_eq!(holders(&store).await, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn c03_a_release_that_fails_is_tried_again_and_replaces_no_result() {
-    for fault in [
-        Fault::Refuse(BackendKind::Unreachable),
-        Fault::LoseRequest(BackendKind::Unreachable),
-        Fault::LoseReply(BackendKind::Unreachable),
-        Fault::HoldRequest,
-        Fault::HoldReply,
-    ] {
-        let store = LocalStore::new();
-        let (elector, faults) = candidate(&store, "node");
-        let (peer, _) = candidate(&store, "peer");
-        faults.always(Step::Release, fault);
-        let begun = Instant::now();
-        let options = no_wait();
-        let run = elector.run_if_leader(NAME, &options, |_lease| async { 7 });
-        assert_eq!(run.await.unwrap(), Some(7), "{fault:?}");
-        assert!(begun.elapsed() <= COMMAND, "{fault:?}");
-        sleep(WAIT).await;
-        faults.heal();
-        sleep(COMMAND * 2).await;
-        assert_eq!(holders(&store).await, 0, "{fault:?}");
-        assert_eq!(elector.footprint(), Footprint::default(), "{fault:?}");
-        let next = peer.try_acquire(NAME, &no_wait()).await.unwrap();
-        assert!(next.is_some());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn c03_a_release_is_given_up_when_the_lease_has_ended() {
-    let store = LocalStore::new();
-    let (elector, faults) = candidate(&store, "node");
-    faults.always(Step::Release, Fault::Refuse(BackendKind::Unreachable));
-    let options = no_wait();
-    let run = elector.run_if_leader(NAME, &options, |_lease| async {});
-    run.await.unwrap().unwrap();
-    sleep(LEASE + COMMAND).await;
-    assert_eq!(holders(&store).await, 0);
-    assert_eq!(elector.footprint(), Footprint::default());
-}
-
-#[tokio::test(start_paused = true)]
-async fn c08_an_extension_in_flight_at_the_end_recreates_nothing() {
-    for fault in [
-        Fault::HoldRequest,
-        Fault::HoldReply,
-        Fault::HoldRepeat,
-        Fault::DelayRequest(COMMAND / 2),
-        Fault::DelayRequest(COMMAND * 2),
-        Fault::Repeat(COMMAND * 2),
-    ] {
-        let store = LocalStore::new();
-        let (elector, faults) = candidate(&store, "node");
-        let options = options().auto_extend(true).build().unwrap();
-        faults.always(Step::Extend, fault);
-        let run = elector.run_if_leader(NAME, &options, |_lease| async {
-            faults.until_asked(Step::Extend, 1).await;
-        });
-        run.await.unwrap().unwrap();
-        faults.heal();
-        sleep(COMMAND * 3).await;
-        assert_eq!(holders(&store).await, 0, "{fault:?}");
-        assert_eq!(elector.footprint(), Footprint::default(), "{fault:?}");
-        // Late extensions were told that there is nothing to extend.
-        let log = faults.log();
-        let last = log.iter().rev().find_map(|entry| match &entry.happened {
-            Happened::Ran(Reply::Extend(replies)) => Some(replies[0].clone().unwrap()),
-            Happened::Ran(Reply::Release(Ok(ReleaseReply::Released { .. }))) => {
-                Some(ExtendReply::NotHeld(LossReason::Released))
-            }
-            _ => None,
-        });
-        assert!(matches!(last, Some(ExtendReply::NotHeld(_))), "{last:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn c09_a_shutdown_ends_within_its_grace_when_the_store_is_gone() {
-    for fault in [
-        Fault::Refuse(BackendKind::Unreachable),
-        Fault::HoldRequest,
-        Fault::HoldReply,
-    ] {
-        let store = LocalStore::new();
-        let (elector, faults) = candidate(&store, "node");
-        let options = options().auto_extend(true).build().unwrap();
-        let mut leases = Vec::new();
-        for number in 0..100 {
-            let name = format!("{NAME}:{number}");
-            leases.push(elector.try_acquire(name, &options).await.unwrap().unwrap());
-        }
-        for step in [Step::Claim, Step::Extend, Step::Release, Step::Watch] {
-            faults.always(step, fault);
-        }
-        let begun = Instant::now();
-        elector.shutdown().await;
-        let took = begun.elapsed();
-        assert!(took <= Duration::from_secs(5) + MOMENT * 100, "{took:?}");
-        for lease in &leases {
-            assert!(!lease.is_valid());
-        }
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -300,7 +300,6 @@ impl Faults {
     }
 
     /// What has happened since the last time; it is not kept.
-    #[must_use]
     pub fn take_log(&self) -> Vec<Entry> {
         std::mem::take(&mut self.shared.state().log)
     }
