@@ -125,10 +125,30 @@ async fn nobody_is_skipped_because_another_task_took_one_of_several_slots() {
     assert_eq!(elected, [true; 3]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_slow_store_still_keeps_is_given_back() {
+    let store = Slow {
+        // 0.9 % slower than the candidate's clock, within the drift that is allowed for.
+        second: ms(1_009),
+        ..Slow::default()
+    };
+    let elector = StoreElector::builder(store).build();
+    let second = LeaseOptions::builder()
+        .wait(Duration::ZERO)
+        .lease(ms(1_000))
+        .build()
+        .unwrap();
+    let lease = elector.try_acquire("x", &second).await.unwrap();
+    tokio::time::sleep(ms(1_000)).await;
+    drop(lease);
+    assert!(elector.try_acquire("x", &second).await.unwrap().is_some());
+}
+
 /// A local store that takes its time, or loses an answer.
-#[derive(Default)]
 struct Slow {
     store: LocalStore,
+    /// How long it takes a second of a claim's lease to be.
+    second: Duration,
     claim: Duration,
     extension: Duration,
     /// Loses the answer to the next release.
@@ -146,10 +166,25 @@ impl Slow {
     }
 }
 
+impl Default for Slow {
+    fn default() -> Self {
+        Self {
+            store: LocalStore::new(),
+            second: ms(1_000),
+            claim: Duration::ZERO,
+            extension: Duration::ZERO,
+            loses_answer: AtomicBool::new(false),
+            alive: Arc::default(),
+        }
+    }
+}
+
 impl LeaseStore for Slow {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
         tokio::time::sleep(self.claim).await;
-        self.store.claim(claim).await
+        let mut claim = claim.clone();
+        claim.lease = claim.lease.mul_f64(self.second.as_secs_f64());
+        self.store.claim(&claim).await
     }
 
     async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
 use super::queue::{Full, Queue};
-use super::tenure::{Tenure, Times, validity};
+use super::tenure::{Tenure, Times, kept, validity};
 use super::{Engine, far_from};
 use crate::error::{BackendKind, LeaderError, Step};
 use crate::event::{LeaderEvent, TenureId};
@@ -293,7 +293,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                     fence,
                 };
                 let lease = self.claim.lease;
-                let times = Times::new(engine.base, sent + validity(lease), now + lease);
+                let times = Times::new(engine.base, sent + validity(lease), now + kept(lease));
                 let tenure = Tenure::new(
                     engine.next_key(),
                     engine.id,
@@ -338,7 +338,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     fn until(&self) -> Instant {
         far_from(
             self.last_sent + self.engine.store.command_timeout(),
-            self.claim.lease,
+            kept(self.claim.lease),
         )
     }
 }

@@ -11,7 +11,7 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::tenure::{Phase, Tenure, validity};
+use super::tenure::{Phase, Tenure, kept, validity};
 use super::{Engine, chance};
 use crate::error::{BackendKind, Step};
 use crate::event::LeaderEvent;
@@ -258,7 +258,7 @@ impl<S: LeaseStore> Engine<S> {
         let sent = Instant::now();
         let limit = self.store.command_timeout();
         for Due { tenure, .. } in &due {
-            tenure.may_last_until(sent + tenure.lease + limit);
+            tenure.may_last_until(sent + kept(tenure.lease) + limit);
         }
         let mut replies = match tokio::time::timeout(limit, self.store.extend(&batch)).await {
             Ok(replies) => replies.into_iter(),

@@ -36,8 +36,8 @@ use self::keeper::Keepers;
 use self::queue::Queues;
 use self::release::{Courtesy, Settlements};
 pub use self::tenure::BoxFuture;
-use self::tenure::Steward;
 pub(crate) use self::tenure::{Phase, Tenure};
+use self::tenure::{Steward, kept};
 use crate::elector::{Elector, ElectorId};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::{EventHub, Events, LeaderEvent};
@@ -364,7 +364,7 @@ impl<S: LeaseStore> Engine<S> {
         let extension = Extension::new(name.clone(), tenure.token, tenure.id.slot, lease);
         let sent = Instant::now();
         let limit = self.store.command_timeout();
-        tenure.may_last_until(sent + lease + limit);
+        tenure.may_last_until(sent + kept(lease) + limit);
         let replies = timeout(limit, self.store.extend(std::slice::from_ref(&extension))).await;
         let reply = match replies {
             Ok(replies) => replies.into_iter().next().unwrap_or_else(|| {

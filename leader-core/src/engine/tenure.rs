@@ -24,7 +24,16 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// clocks may have against each other, 1 % of the lease, and 2 ms for their granularity, are taken off. This is
 /// Redlock's reckoning.
 pub(crate) fn validity(lease: Duration) -> Duration {
-    lease.saturating_sub(lease / 100 + Duration::from_millis(2))
+    lease.saturating_sub(drift(lease))
+}
+
+/// How long a store may keep a lease of `lease`, by the candidate's clock: the same drift, the other way.
+pub(crate) fn kept(lease: Duration) -> Duration {
+    lease + drift(lease)
+}
+
+fn drift(lease: Duration) -> Duration {
+    lease / 100 + Duration::from_millis(2)
 }
 
 /// What a lease asks of the engine that granted it, whatever the store.
@@ -311,7 +320,7 @@ impl Tenure {
         let held = self.phase() == Phase::Held;
         if held {
             let times = &self.times;
-            let store_end = times.nanos(sent + lease);
+            let store_end = times.nanos(sent + kept(lease));
             times.store_end.fetch_max(store_end, Ordering::AcqRel);
             let deadline = times.nanos(sent + validity(lease));
             times.deadline.fetch_max(deadline, Ordering::AcqRel);

@@ -15,7 +15,7 @@ use crate::network::SimStore;
 use crate::plan::{FaultKind, Plan, Stand};
 use crate::server::Server;
 use crate::tally::Tally;
-use crate::world::{EPOCH, Violation, World};
+use crate::world::{Violation, World};
 
 /// How a run went.
 #[derive(Clone, Debug)]
@@ -339,9 +339,14 @@ impl World {
         };
         if let Server::Model(old) = &state.server {
             let fault = &self.plan.faults[index];
-            let took = i64::try_from((fault.until - fault.at) * 1000).unwrap_or_default();
-            copy.clock_ahead =
-                old.clock_ahead - took + 1 + i64::try_from(EPOCH % 7).unwrap_or_default();
+            // Of several failovers at a time, the last one's clock counts.
+            let took = if state.down == 0 {
+                (fault.until - fault.at) * 1000
+            } else {
+                0
+            };
+            let took = i64::try_from(took).unwrap_or_default();
+            copy.clock_ahead = old.clock_ahead - took;
         }
         self.replace(state, Server::Model(copy));
     }

@@ -21,7 +21,7 @@ use crate::server::Server;
 use crate::tally::Tally;
 
 /// The microseconds on the server's wall clock when a run begins.
-pub(crate) const EPOCH: u64 = 1_700_000_000_000_000;
+const EPOCH: u64 = 1_700_000_000_000_000;
 /// More messages than this in one run, and somebody asks in a hot loop.
 const MANY: u64 = 20_000;
 

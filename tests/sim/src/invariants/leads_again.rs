@@ -1,7 +1,6 @@
 //! Once the faults are over, somebody leads within one lease: a cluster that needs a restart after every bad minute is
 //! no better than a cron job on one machine.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,8 +11,8 @@ use crate::facts::Facts;
 
 #[derive(Default)]
 pub(super) struct LeadsAgain {
-    led: BTreeSet<usize>,
-    stands: BTreeSet<usize>,
+    /// By name: when somebody was last seen to lead.
+    led: Vec<Instant>,
 }
 
 impl Invariant for LeadsAgain {
@@ -25,44 +24,38 @@ impl Invariant for LeadsAgain {
         let Some(quiet) = facts.quiet else {
             return Ok(());
         };
+        self.led.resize(facts.slots.len(), quiet);
         match event {
-            Event::Stood { run, name, .. } if facts.runs[*run].last => {
-                self.stands.insert(*name);
-            }
-            Event::Granted { name, .. } => {
-                self.led.insert(*name);
-            }
-            Event::Over { run, outcome } if facts.runs[*run].last => {
-                return ensure(
-                    matches!(outcome, Outcome::LetGo | Outcome::ShutDown),
-                    || format!("run {run} stood when all was well, and ended with {outcome:?}"),
-                );
-            }
-            Event::Applied { .. } | Event::Finished { .. } => {
+            Event::Over { run, outcome } if facts.runs[*run].last => ensure(
+                matches!(outcome, Outcome::LetGo | Outcome::ShutDown),
+                || format!("run {run} stood when all was well, and ended with {outcome:?}"),
+            ),
+            Event::Applied { .. }
+            | Event::Granted { .. }
+            | Event::Polled { .. }
+            | Event::Finished { .. } => {
                 let lease = Duration::from_millis(facts.plan.longest_lease());
                 // A step under way, and the longest pause after a failure.
                 let slack = 3 * facts.command_timeout()
                     + Duration::from_millis(560 + 4 * facts.plan.latency);
-                if at <= quiet + lease + lease / 50 + slack {
-                    return Ok(());
-                }
-                for name in self.stands.difference(&self.led) {
-                    // Nobody needs to be elected where somebody has led all along, or nobody is there any more.
-                    let leads = facts.valid(*name, at).next().is_some();
+                for (name, led) in self.led.iter_mut().enumerate() {
+                    if facts.valid(name, at).next().is_some() {
+                        *led = at;
+                    }
                     let waits = facts
                         .runs
                         .iter()
-                        .any(|run| run.last && run.name == *name && run.over.is_none());
-                    ensure(leads || !waits, || {
+                        .any(|run| run.last && run.name == name && run.over.is_none());
+                    ensure(!waits || at <= *led + lease + lease / 50 + slack, || {
                         format!(
-                            "nobody leads n{name}, {:?} after the faults were over",
-                            at - quiet
+                            "nobody has led n{name} for {:?}, although nothing is wrong",
+                            at - *led
                         )
                     })?;
                 }
+                Ok(())
             }
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
