@@ -73,10 +73,10 @@ where
         End::IsAborted => {
             let (elector, options) = (elector.clone(), options.clone());
             let begun = Arc::new(tokio::sync::Notify::new());
-            let begin = begun.clone();
+            let tell = begun.clone();
             let run = tokio::spawn(async move {
                 let body = |_| async move {
-                    begin.notify_one();
+                    tell.notify_one();
                     std::future::pending::<()>().await;
                 };
                 elector.run_if_leader("x", &options, body).await

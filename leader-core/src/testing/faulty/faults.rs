@@ -300,6 +300,7 @@ impl Faults {
     }
 
     /// What has happened since the last time; it is not kept.
+    #[must_use = "what has happened is not kept; `log` keeps it"]
     pub fn take_log(&self) -> Vec<Entry> {
         std::mem::take(&mut self.shared.state().log)
     }
