@@ -300,6 +300,7 @@ impl Faults {
     }
 
     /// What has happened since the last time; it is not kept.
+    #[expect(clippy::must_use_candidate, reason = "also called to begin a new log")]
     pub fn take_log(&self) -> Vec<Entry> {
         std::mem::take(&mut self.shared.state().log)
     }
