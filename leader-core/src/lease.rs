@@ -189,6 +189,15 @@ impl LeaseHandle {
         self.tenure.ensure_valid()
     }
 
+    /// For tests that check the reckoning itself: until when this candidate relies on the lease, `None` when it no
+    /// longer does. Unlike [`is_valid`](Self::is_valid) it only looks: a lease whose deadline has passed unnoticed
+    /// stays unnoticed.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn reckoning(&self) -> Option<Instant> {
+        (self.tenure.phase_now() == Phase::Held).then(|| self.tenure.end())
+    }
+
     /// Lets the lease live for `lease` from now, unless it lives longer anyway: of two extensions, the later deadline
     /// holds. `max_tenure` still ends it.
     ///

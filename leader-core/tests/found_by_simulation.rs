@@ -1,10 +1,19 @@
 //! What the simulation found in the engine, each as a story of its own.
 #![allow(missing_docs, reason = "a test")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use leader_core::{ElectorExt, Events, LeaderEvent, LeaseOptions, LocalElector};
+use leader_core::store::{
+    Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
+    Revision, StoreError, Watching,
+};
+use leader_core::{
+    BackendKind, ElectorExt, Events, Holder, LeaderEvent, LeaseOptions, LocalElector, LocalStore,
+    LockName, StoreElector,
+};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -30,4 +39,186 @@ async fn a_lost_lease_is_not_told_as_released_too() {
         ),
         "{told:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_extension_answered_after_the_loss_is_not_told() {
+    let elector = StoreElector::builder(Slow::answering_extensions_after(ms(60))).build();
+    let mut events = elector.events();
+    let kept = LeaseOptions::builder()
+        .lease(ms(60))
+        .auto_extend(true)
+        .build()
+        .unwrap();
+    let run = elector.run_if_leader("x", &kept, |_| std::future::pending::<()>());
+    run.await.unwrap_err();
+    tokio::time::sleep(ms(200)).await;
+    let told = told(&mut events);
+    assert!(
+        matches!(
+            told[..],
+            [LeaderEvent::Elected { .. }, LeaderEvent::Lost { .. }]
+        ),
+        "{told:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_keeper_ends_with_the_last_lease_although_nobody_releases_it() {
+    let store = Slow::default();
+    let alive = store.alive.clone();
+    let elector = StoreElector::builder(store).build();
+    let bounded = LeaseOptions::builder()
+        .lease(ms(75))
+        .auto_extend(true)
+        .max_tenure(ms(75))
+        .build()
+        .unwrap();
+    let lease = elector.try_acquire("x", &bounded).await.unwrap();
+    tokio::time::sleep(ms(150)).await;
+    // A keeper that waits for nothing would keep the engine, and its store, for ever.
+    drop((lease, elector));
+    tokio::time::sleep(ms(150)).await;
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_whose_answer_was_lost_is_told_as_a_release() {
+    let store = Slow::default();
+    store.loses_answer.store(true, Ordering::SeqCst);
+    let elector = StoreElector::builder(store).build();
+    let mut events = elector.events();
+    let options = LeaseOptions::default();
+    let run = elector.run_if_leader("x", &options, async |_| 7);
+    assert_eq!(run.await.unwrap(), Some(7));
+    tokio::time::sleep(ms(100)).await;
+    let told = told(&mut events);
+    assert!(
+        matches!(
+            told[..],
+            [
+                LeaderEvent::Elected { .. },
+                LeaderEvent::Failed { .. },
+                LeaderEvent::Released { .. }
+            ]
+        ),
+        "{told:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_skipped_because_another_task_took_one_of_several_slots() {
+    let store = Slow {
+        claim: ms(100),
+        ..Slow::default()
+    };
+    let elector = StoreElector::builder(store).build();
+    let three = LeaseOptions::builder().slots(3).wait(ms(150)).build();
+    let three = three.unwrap();
+    // The third is still in the queue when its wait ends, and asks for itself.
+    let (a, b, c) = tokio::join!(
+        elector.try_acquire("x", &three),
+        elector.try_acquire("x", &three),
+        elector.try_acquire("x", &three),
+    );
+    let elected = [a, b, c].map(|acquired| acquired.unwrap().is_some());
+    assert_eq!(elected, [true; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_slow_store_still_keeps_is_given_back() {
+    let store = Slow {
+        // 0.9 % slower than the candidate's clock, within the drift that is allowed for.
+        second: ms(1_009),
+        ..Slow::default()
+    };
+    let elector = StoreElector::builder(store).build();
+    let second = LeaseOptions::builder()
+        .wait(Duration::ZERO)
+        .lease(ms(1_000))
+        .build()
+        .unwrap();
+    let lease = elector.try_acquire("x", &second).await.unwrap();
+    tokio::time::sleep(ms(1_000)).await;
+    drop(lease);
+    assert!(elector.try_acquire("x", &second).await.unwrap().is_some());
+}
+
+/// A local store that takes its time, or loses an answer.
+struct Slow {
+    store: LocalStore,
+    /// How long it takes a second of a claim's lease to be.
+    second: Duration,
+    claim: Duration,
+    extension: Duration,
+    /// Loses the answer to the next release.
+    loses_answer: AtomicBool,
+    /// Counted as long as this store is there.
+    alive: Arc<()>,
+}
+
+impl Slow {
+    fn answering_extensions_after(extension: Duration) -> Self {
+        Self {
+            extension,
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for Slow {
+    fn default() -> Self {
+        Self {
+            store: LocalStore::new(),
+            second: ms(1_000),
+            claim: Duration::ZERO,
+            extension: Duration::ZERO,
+            loses_answer: AtomicBool::new(false),
+            alive: Arc::default(),
+        }
+    }
+}
+
+impl LeaseStore for Slow {
+    async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        tokio::time::sleep(self.claim).await;
+        let mut claim = claim.clone();
+        claim.lease = claim.lease.mul_f64(self.second.as_secs_f64());
+        self.store.claim(&claim).await
+    }
+
+    async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
+        let replies = self.store.extend(batch).await;
+        tokio::time::sleep(self.extension).await;
+        replies
+    }
+
+    async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
+        let reply = self.store.release(release).await;
+        if self.loses_answer.swap(false, Ordering::SeqCst) {
+            return Err(StoreError::new(BackendKind::Unreachable, "cut"));
+        }
+        reply
+    }
+
+    async fn watch(
+        &self,
+        name: &LockName,
+        since: Revision,
+        hints: HintSender,
+    ) -> Result<Watching, StoreError> {
+        self.store.watch(name, since, hints).await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
+        self.store.inspect(name).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
+        self.store.evict(name).await
+    }
+
+    fn command_timeout(&self) -> Duration {
+        self.store.command_timeout()
+    }
 }

@@ -1,5 +1,6 @@
 //! Scenarios that only a second, real process can show: one that is frozen, killed, or one of several.
 
+use std::path::Path;
 use std::time::Duration;
 
 use leader_core::{ElectorExt, LeaseOptions};
@@ -83,7 +84,7 @@ async fn a10_a_killed_holders_lease_is_had_as_it_ends_among_ten_thousand_expirin
         .unwrap()
         .holders()
         .first()
-        .map(|holder| holder.remaining());
+        .map(leader_core::Holder::remaining);
     let killed = Instant::now();
     let next = lead(
         &peer,
@@ -162,7 +163,7 @@ async fn a_second_process_is_kept_out_and_let_in() {
 }
 
 #[tokio::test]
-async fn f00_a_terminated_holder_leaves_its_lease_to_end_by_itself() {
+async fn a_terminated_holder_leaves_its_lease_to_end_by_itself() {
     let server = Server::start().await;
     let here = candidate(&server, "here").await;
     let mut there = worker(&["hold", &server.url(), "x", "500", "extend"]);
@@ -175,6 +176,16 @@ async fn f00_a_terminated_holder_leaves_its_lease_to_end_by_itself() {
     .await;
 }
 
+/// Where the platforms' packages put `libfaketime`.
+const LIBRARIES: [&str; 6] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/faketime/libfaketime.so.1",
+    "/usr/lib64/faketime/libfaketime.so.1",
+    "/opt/homebrew/lib/faketime/libfaketime.1.dylib",
+    "/usr/local/lib/faketime/libfaketime.1.dylib",
+];
+
 /// A wall clock that can be set, for one process alone: `libfaketime`, preloaded. Clocks that only go forward are not
 /// touched, as no one who sets a machine's clock touches them.
 struct WallClock {
@@ -184,15 +195,18 @@ struct WallClock {
 
 impl WallClock {
     fn new() -> Self {
-        let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
-        let found = std::env::var("LEADER_TEST_LIBFAKETIME").unwrap_or_else(|_| library.to_owned());
-        assert!(
-            std::path::Path::new(&found).exists(),
+        let named = std::env::var("LEADER_TEST_LIBFAKETIME").ok();
+        let usual = LIBRARIES.iter().map(|library| (*library).to_owned());
+        let library = named
+            .into_iter()
+            .chain(usual)
+            .find(|library| Path::new(library).exists());
+        let library = library.expect(
             "this test needs libfaketime: run `cargo xtask test`, which installs it, or install the package `faketime` \
-             and name the library in LEADER_TEST_LIBFAKETIME"
+             and name the library in LEADER_TEST_LIBFAKETIME",
         );
         let clock = Self {
-            library: found,
+            library,
             offset: tempfile::NamedTempFile::new().unwrap(),
         };
         clock.set("+0");

@@ -625,7 +625,7 @@ fn b08_a_body_that_blocks_a_current_thread_runtime_is_not_elected_when_it_yields
         let a = connect(&server.url(), "a").await;
         let extended = options(waiting(Duration::ZERO, Duration::from_secs(1)).auto_extend(true));
         a.run_if_leader("x", &extended, async |_| {
-            std::thread::sleep(Duration::from_secs(2))
+            std::thread::sleep(Duration::from_secs(2));
         })
         .await
     });
@@ -642,7 +642,7 @@ async fn b08_a_body_that_blocks_its_worker_keeps_its_lease_on_a_multi_thread_run
     let extended = options(waiting(Duration::ZERO, Duration::from_secs(1)).auto_extend(true));
     let run = tokio::spawn(async move {
         a.run_if_leader("x", &extended, async |_| {
-            std::thread::sleep(Duration::from_secs(2))
+            std::thread::sleep(Duration::from_secs(2));
         })
         .await
     });
@@ -662,7 +662,7 @@ fn b08_with_a_runtime_of_its_own_the_lease_is_kept_even_on_one_thread() {
         let extended = options(waiting(Duration::ZERO, Duration::from_secs(1)).auto_extend(true));
         let run = a
             .run_if_leader("x", &extended, async |_| {
-                std::thread::sleep(Duration::from_secs(2))
+                std::thread::sleep(Duration::from_secs(2));
             })
             .await;
         a.shutdown().await;
@@ -717,11 +717,11 @@ async fn c07_ten_thousand_runs_leave_nothing_behind() {
             0 => drop(lead(elector, "x", &extended).await),
             1 => lead(elector, "x", &extended).await.release().await.unwrap(),
             _ => {
-                _ = elector
+                () = elector
                     .run_if_leader("x", &extended, async |_| ())
                     .await
                     .unwrap()
-                    .unwrap()
+                    .unwrap();
             }
         }
     }

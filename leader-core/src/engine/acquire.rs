@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
 use super::queue::{Full, Queue};
-use super::tenure::{Tenure, Times, validity};
+use super::tenure::{Tenure, Times, kept, validity};
 use super::{Engine, far_from};
 use crate::error::{BackendKind, LeaderError, Step};
 use crate::event::{LeaderEvent, TenureId};
@@ -16,7 +16,6 @@ use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::outcome::{Acquisition, Skipped};
 use crate::store::{Claim, ClaimReply, LeaseStore, Revision, StoreError};
-use crate::token::Token;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -112,7 +111,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         let claim = Claim::new(
             name.clone(),
             engine.node_id.clone(),
-            Token::random(),
+            engine.tokens.fresh(),
             options.lease(),
         );
         Self {
@@ -294,7 +293,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                     fence,
                 };
                 let lease = self.claim.lease;
-                let times = Times::new(engine.base, sent + validity(lease), now + lease);
+                let times = Times::new(engine.base, sent + validity(lease), now + kept(lease));
                 let tenure = Tenure::new(
                     engine.next_key(),
                     engine.id,
@@ -324,7 +323,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             ClaimReply::Ended => {
                 // Only a store that mixes up tokens answers this to an attempt that goes on. With a fresh token the
                 // next claim is a new one.
-                let ended = std::mem::replace(&mut self.claim.token, Token::random());
+                let ended = std::mem::replace(&mut self.claim.token, engine.tokens.fresh());
                 self.uncertain = false;
                 engine.abandon(&self.claim.name, ended, self.until(), &self.runtime);
                 Err(StoreError::new(
@@ -339,7 +338,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     fn until(&self) -> Instant {
         far_from(
             self.last_sent + self.engine.store.command_timeout(),
-            self.claim.lease,
+            kept(self.claim.lease),
         )
     }
 }

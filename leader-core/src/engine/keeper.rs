@@ -11,7 +11,7 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::tenure::{Phase, Tenure, validity};
+use super::tenure::{Phase, Tenure, kept, validity};
 use super::{Engine, chance};
 use crate::error::{BackendKind, Step};
 use crate::event::LeaderEvent;
@@ -237,7 +237,8 @@ impl<S: LeaseStore> Engine<S> {
         let bell = agenda.bell.clone();
         drop(agendas);
         if hire {
-            tenure.runtime.spawn(keep(self.clone(), runtime, bell));
+            let work = keep(self.clone(), runtime, bell);
+            tenure.runtime.spawn(self.background.wrap(work));
             not_next(&tenure.runtime);
         }
     }
@@ -257,7 +258,7 @@ impl<S: LeaseStore> Engine<S> {
         let sent = Instant::now();
         let limit = self.store.command_timeout();
         for Due { tenure, .. } in &due {
-            tenure.may_last_until(sent + tenure.lease + limit);
+            tenure.may_last_until(sent + kept(tenure.lease) + limit);
         }
         let mut replies = match tokio::time::timeout(limit, self.store.extend(&batch)).await {
             Ok(replies) => replies.into_iter(),
@@ -271,10 +272,11 @@ impl<S: LeaseStore> Engine<S> {
             tenure.gate.add_permits(1);
             let (failures, pause) = match reply {
                 Ok(ExtendReply::Extended) => {
-                    tenure.extended(sent, tenure.lease);
-                    self.events.tell(|| LeaderEvent::Extended {
-                        tenure: tenure.id.clone(),
-                    });
+                    if tenure.extended(sent, tenure.lease) {
+                        self.events.tell(|| LeaderEvent::Extended {
+                            tenure: tenure.id.clone(),
+                        });
+                    }
                     (0, None)
                 }
                 Ok(ExtendReply::NotHeld(reason)) => {
@@ -313,6 +315,10 @@ async fn keep<S: LeaseStore>(engine: Arc<Engine<S>>, runtime: runtime::Id, bell:
         let mut due = due.into_iter().peekable();
         while due.peek().is_some() {
             requests.push(engine.extend_batch(due.by_ref().take(MAX_BATCH).collect()));
+        }
+        if next.is_none() && requests.is_empty() {
+            // The last lease has just ended: nobody would ring.
+            continue;
         }
         tokio::select! {
         biased;

@@ -8,8 +8,10 @@
 //! | `keeper` | extends leases in the background, and notices deadlines |
 //! | `release` | gives slots back, now or behind |
 //! | `shutdown` | ends everything within a bound |
+//! | `background` | where tokens come from and background work goes |
 
 mod acquire;
+mod background;
 mod chance;
 mod keeper;
 mod queue;
@@ -29,12 +31,13 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::background::{Background, Tokens};
 use self::keeper::Keepers;
 use self::queue::Queues;
 use self::release::{Courtesy, Settlements};
 pub use self::tenure::BoxFuture;
-use self::tenure::Steward;
 pub(crate) use self::tenure::{Phase, Tenure};
+use self::tenure::{Steward, kept};
 use crate::elector::{Elector, ElectorId};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::{EventHub, Events, LeaderEvent};
@@ -61,6 +64,8 @@ impl<S: LeaseStore> StoreElector<S> {
             node_id: None,
             runtime: None,
             shutdown_grace: Duration::from_secs(5),
+            tokens: Tokens::default(),
+            background: Background::default(),
         }
     }
 
@@ -110,13 +115,24 @@ impl<S: LeaseStore> fmt::Debug for StoreElector<S> {
 }
 
 /// Builds a [`StoreElector`].
-#[derive(Debug)]
 #[must_use = "an elector is made by `build()`"]
 pub struct StoreElectorBuilder<S> {
     store: S,
     node_id: Option<NodeId>,
     runtime: Option<Handle>,
     shutdown_grace: Duration,
+    tokens: Tokens,
+    background: Background,
+}
+
+impl<S: fmt::Debug> fmt::Debug for StoreElectorBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreElectorBuilder")
+            .field("store", &self.store)
+            .field("node_id", &self.node_id)
+            .field("shutdown_grace", &self.shutdown_grace)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<S: LeaseStore> StoreElectorBuilder<S> {
@@ -139,6 +155,25 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
         self
     }
 
+    /// For simulations: tokens that follow from `seed`, so that a run can be repeated. Anybody who knows the seed can
+    /// end the leases: never use it outside tests.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.tokens = Tokens::seeded(seed);
+        self
+    }
+
+    /// For simulations: spawns what `wrap` makes of each piece of background work instead of the work itself, to stop
+    /// it for a while as a frozen process would.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn wrap_background(
+        mut self,
+        wrap: impl Fn(BoxFuture<'static, ()>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        self.background.wrap = Some(Box::new(wrap));
+        self
+    }
+
     /// Makes the elector. Nothing is sent to the store.
     #[must_use]
     pub fn build(self) -> StoreElector<S> {
@@ -149,6 +184,8 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
                 node_id: self.node_id.unwrap_or_else(NodeId::random),
                 runtime: self.runtime,
                 grace: self.shutdown_grace,
+                tokens: self.tokens,
+                background: self.background,
                 base: Instant::now(),
                 last_key: AtomicU64::new(0),
                 held: Mutex::default(),
@@ -216,6 +253,8 @@ pub(crate) struct Engine<S> {
     node_id: NodeId,
     runtime: Option<Handle>,
     grace: Duration,
+    tokens: Tokens,
+    background: Background,
     /// Deadlines are kept as nanoseconds after this.
     base: Instant,
     last_key: AtomicU64,
@@ -325,7 +364,7 @@ impl<S: LeaseStore> Engine<S> {
         let extension = Extension::new(name.clone(), tenure.token, tenure.id.slot, lease);
         let sent = Instant::now();
         let limit = self.store.command_timeout();
-        tenure.may_last_until(sent + lease + limit);
+        tenure.may_last_until(sent + kept(lease) + limit);
         let replies = timeout(limit, self.store.extend(std::slice::from_ref(&extension))).await;
         let reply = match replies {
             Ok(replies) => replies.into_iter().next().unwrap_or_else(|| {

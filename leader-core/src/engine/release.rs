@@ -32,7 +32,7 @@ impl<S: LeaseStore> Engine<S> {
         let limit = self.store.command_timeout();
         // An extension in flight finishes first, so that it cannot arrive after the release.
         let _ = tokio::time::timeout(limit, tenure.gate.acquire()).await;
-        match self.send_release(&request(tenure)).await {
+        match self.send_end(tenure).await {
             Ok(reply) => {
                 self.ended(tenure, Some(reply));
                 match reply {
@@ -64,17 +64,19 @@ impl<S: LeaseStore> Engine<S> {
         };
         if over {
             self.ended(tenure, None);
-        } else if let Some(reply) = self.store.release_now(&request(tenure)) {
+        } else if let Some(reply) = self.end_now(tenure) {
             self.ended(tenure, Some(reply));
         } else {
             let settling = Settlements::begin(&self.settlements, &tenure.id.name);
             let (engine, ending) = (self.clone(), tenure.clone());
             let insist = async move {
                 let until = ending.times.store_end();
-                let reply = engine.insist(settling, until, || request(&ending)).await;
+                let send = || engine.send_end(&ending);
+                let reply = engine.insist(settling, until, send).await;
                 engine.ended(&ending, reply);
             };
-            self.tracker.spawn_on(insist, &tenure.runtime);
+            self.tracker
+                .spawn_on(self.background.wrap(insist), &tenure.runtime);
         }
     }
 
@@ -94,32 +96,36 @@ impl<S: LeaseStore> Engine<S> {
         let settling = Settlements::begin(&self.settlements, name);
         let (engine, after) = (self.clone(), runtime.clone());
         let insist = async move {
-            if let Some(reply) = engine.insist(settling, until, || release.clone()).await {
+            let send = || engine.send_release(&release);
+            if let Some(reply) = engine.insist(settling, until, send).await {
                 engine.tell_waiters(&release.name, Duration::ZERO, reply, &after);
             }
         };
-        self.tracker.spawn_on(insist, runtime);
+        self.tracker.spawn_on(self.background.wrap(insist), runtime);
     }
 
     /// Sends a release again and again until the store has answered, or until there is nothing left to release.
-    async fn insist(
+    async fn insist<T>(
         &self,
         settling: Settling,
         until: Instant,
-        request: impl Fn() -> Release,
-    ) -> Option<ReleaseReply> {
+        send: impl Fn() -> T,
+    ) -> Option<ReleaseReply>
+    where
+        T: Future<Output = Result<ReleaseReply, StoreError>>,
+    {
+        let settled = settling.name.clone();
         let mut settling = Some(settling);
         let mut pause = FIRST_PAUSE;
         loop {
-            let release = request();
-            let error = match self.send_release(&release).await {
+            let error = match send().await {
                 Ok(reply) => return Some(reply),
                 Err(error) => error,
             };
             // Whoever waits for this release waits for one try; the next may be long in coming.
             settling.take();
             if Instant::now() + pause >= until {
-                tracing::warn!(name = %release.name, %error, "gave up a release; the slot ends with its lease");
+                tracing::warn!(name = %settled, %error, "gave up a release; the slot ends with its lease");
                 return None;
             }
             tokio::time::sleep(pause).await;
@@ -127,7 +133,24 @@ impl<S: LeaseStore> Engine<S> {
         }
     }
 
-    pub(super) async fn send_release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
+    /// Sends the release of a tenure once.
+    async fn send_end(&self, tenure: &Tenure) -> Result<ReleaseReply, StoreError> {
+        tenure.releases.fetch_add(1, Ordering::AcqRel);
+        let reply = self.send_release(&request(tenure)).await;
+        if reply.as_ref().is_err_and(|error| !error.may_have_run()) {
+            tenure.releases.fetch_sub(1, Ordering::AcqRel);
+        }
+        reply
+    }
+
+    /// As [`send_end`](Self::send_end), without waiting, if the store can.
+    fn end_now(&self, tenure: &Tenure) -> Option<ReleaseReply> {
+        let reply = self.store.release_now(&request(tenure))?;
+        tenure.releases.fetch_add(1, Ordering::AcqRel);
+        Some(reply)
+    }
+
+    async fn send_release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
         let limit = self.store.command_timeout();
         tokio::time::timeout(limit, self.store.release(release))
             .await
@@ -145,7 +168,13 @@ impl<S: LeaseStore> Engine<S> {
         self.tell_waiters(&tenure.id.name, tenure.keep(), reply, &tenure.runtime);
         match reply {
             // Told as lost already.
-            ReleaseReply::Released { .. } if tenure.phase_now() != Phase::Closed => {}
+            _ if tenure.phase_now() != Phase::Closed => {}
+            // An earlier release, whose answer was not seen, has done it.
+            ReleaseReply::NotHeld(_) if tenure.releases.load(Ordering::Acquire) > 1 => {
+                self.events.tell(|| LeaderEvent::Released {
+                    tenure: tenure.id.clone(),
+                });
+            }
             ReleaseReply::Released { .. } => {
                 tracing::debug!(
                     name = tenure.label(),
@@ -156,7 +185,7 @@ impl<S: LeaseStore> Engine<S> {
                     tenure: tenure.id.clone(),
                 });
             }
-            ReleaseReply::NotHeld(reason) if tenure.phase_now() == Phase::Closed => {
+            ReleaseReply::NotHeld(reason) => {
                 tracing::warn!(
                     name = tenure.label(),
                     fence = tenure.id.fence.get(),
@@ -168,7 +197,6 @@ impl<S: LeaseStore> Engine<S> {
                     reason,
                 });
             }
-            ReleaseReply::NotHeld(_) => {}
         }
     }
 

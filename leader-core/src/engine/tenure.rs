@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -24,7 +24,16 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// clocks may have against each other, 1 % of the lease, and 2 ms for their granularity, are taken off. This is
 /// Redlock's reckoning.
 pub(crate) fn validity(lease: Duration) -> Duration {
-    lease.saturating_sub(lease / 100 + Duration::from_millis(2))
+    lease.saturating_sub(drift(lease))
+}
+
+/// How long a store may keep a lease of `lease`, by the candidate's clock: the same drift, the other way.
+pub(crate) fn kept(lease: Duration) -> Duration {
+    lease + drift(lease)
+}
+
+fn drift(lease: Duration) -> Duration {
+    lease / 100 + Duration::from_millis(2)
 }
 
 /// What a lease asks of the engine that granted it, whatever the store.
@@ -67,6 +76,8 @@ pub(crate) struct Tenure {
     pub(crate) last_end: Option<Instant>,
     /// Set when a claim of this token was sent whose answer was not seen: one may still arrive.
     pub(crate) uncertain: bool,
+    /// How many releases were sent that took effect, or may have.
+    pub(crate) releases: AtomicU32,
     pub(crate) runtime: Handle,
     pub(crate) steward: Arc<dyn Steward>,
     pub(crate) times: Times,
@@ -187,6 +198,7 @@ impl Tenure {
                 .max_tenure()
                 .and_then(|longest| granted.checked_add(longest)),
             uncertain,
+            releases: AtomicU32::new(0),
             runtime,
             steward,
             times,
@@ -303,15 +315,17 @@ impl Tenure {
     }
 
     /// The store has extended the lease by `lease` from a request sent at `sent`. The later deadline holds. A lease
-    /// whose deadline has passed meanwhile stays lost: somebody may have acted on that already.
-    pub(crate) fn extended(&self, sent: Instant, lease: Duration) {
-        if self.phase() == Phase::Held {
+    /// whose deadline has passed meanwhile stays lost: somebody may have acted on that already. Whether it counts.
+    pub(crate) fn extended(&self, sent: Instant, lease: Duration) -> bool {
+        let held = self.phase() == Phase::Held;
+        if held {
             let times = &self.times;
-            let store_end = times.nanos(sent + lease);
+            let store_end = times.nanos(sent + kept(lease));
             times.store_end.fetch_max(store_end, Ordering::AcqRel);
             let deadline = times.nanos(sent + validity(lease));
             times.deadline.fetch_max(deadline, Ordering::AcqRel);
         }
+        held
     }
 
     /// Notes that the store may keep the lease until then: an extension was sent and its answer was not seen.

@@ -88,7 +88,7 @@ async fn lead(elector: &RedisElector, name: &str, options: &LeaseOptions) -> Out
         Ok(Some(())) => println!("ended"),
         Ok(None) => println!("skipped"),
         Err(LeaderError::LeaseLost { fence, reason, .. }) => {
-            println!("lost {fence} {}", reason.as_str())
+            println!("lost {fence} {}", reason.as_str());
         }
         Err(error) => return Err(error.into()),
     }

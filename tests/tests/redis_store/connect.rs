@@ -282,7 +282,7 @@ async fn c09_closing_ends_in_time_when_the_server_is_gone() {
     let server = Server::start().await;
     let tasks = Handle::current().metrics().num_alive_tasks();
     for frozen in [true, false] {
-        let elector = used(to(&server.url())).await;
+        let elector = used(to(&server.url()).command_timeout(TIMEOUT * 5)).await;
         if frozen {
             server.freeze().await;
         } else {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use leader_core::BackendKind;
 use leader_core::store::{ClaimReply, LeaseStore, Release, ReleaseReply, StoreError};
+use leader_core::{BackendKind, LossReason};
 use leader_redis::{RedisElector, RedisStore};
 use leader_tests::{Proxy, Server, until, until_some};
 
@@ -11,7 +11,7 @@ use crate::impostor::Impostor;
 use crate::steps::*;
 
 /// Short, where a test waits for it to pass.
-const TIMEOUT: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(400);
 
 async fn hasty_store(url: &str) -> RedisStore {
     let builder = RedisElector::builder().url(url).command_timeout(TIMEOUT);
@@ -145,29 +145,27 @@ async fn a_user_who_may_not_publish_still_frees_its_slot() {
 }
 
 #[tokio::test]
-async fn a06_a_server_that_is_down_is_unreachable_at_once_and_comes_back() {
+async fn a06_a_server_that_is_down_is_unreachable_and_comes_back() {
     let server = Server::start().await;
     let store = hasty_store(&server.url()).await;
     let holder = candidate();
     holder.wins(&store, LONG).await;
     server.kill().await;
     until("commands are not even sent", LIMIT, async || {
-        let error = store.claim(&holder.to_claim(LONG)).await.unwrap_err();
+        let errors = errors_of_all_steps(&store, &holder).await;
         assert!(
-            matches!(
-                error.kind(),
-                BackendKind::Unreachable | BackendKind::TimedOut
-            ),
-            "{error}"
+            errors.iter().all(|error| error.kind().is_transient()),
+            "{errors:?}"
         );
-        !error.may_have_run()
+        errors.iter().all(|error| {
+            let words = error.to_string();
+            error.kind() == BackendKind::Unreachable
+                && !error.may_have_run()
+                && words.contains("Connection refused")
+                && words.contains(&server.addr().to_string())
+        })
     })
     .await;
-    let errors = errors_of_all_steps(&store, &holder).await;
-    all_are(&errors, BackendKind::Unreachable, &server);
-    for error in &errors {
-        assert!(error.to_string().contains("Connection refused"), "{error}");
-    }
 
     server.restart().await;
     until("the connection is back", LIMIT, async || {
@@ -253,9 +251,10 @@ async fn c03_a_release_over_a_cut_connection_succeeds_after_it() {
     assert!(error.kind().is_transient(), "{error}");
     proxy.heal().await;
     until("the release gets through", LIMIT, async || {
+        // Which of the two depends on whether an earlier one was executed and only its answer lost.
         matches!(
             store.release(&holder.to_release()).await,
-            Ok(ReleaseReply::Released { .. })
+            Ok(ReleaseReply::Released { .. } | ReleaseReply::NotHeld(LossReason::Deleted))
         )
     })
     .await;

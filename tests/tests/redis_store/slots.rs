@@ -63,7 +63,10 @@ async fn e02_a_short_lease_beside_a_long_one() {
         let short = candidate().of_slots(2);
         until_some("the short lease before ends", LIMIT, async || {
             match short.claim(&store, SHORT).await {
-                ClaimReply::Granted { slot, .. } => Some(assert_eq!(slot, 1)),
+                ClaimReply::Granted { slot, .. } => {
+                    let _: () = assert_eq!(slot, 1);
+                    Some(())
+                }
                 ClaimReply::Taken { .. } => None,
                 other => panic!("neither granted nor taken: {other:?}"),
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leader_core::BackendKind;
 use leader_core::store::{Hints, LeaseStore, Revision, Watching, hints};
 use leader_redis::{RedisElector, RedisStore};
-use leader_tests::{Proxy, Server, until};
+use leader_tests::{Proxy, Server, until, until_some};
 
 use crate::steps::*;
 
@@ -129,15 +129,19 @@ async fn a12_a_flood_for_other_names_does_not_end_the_listener() {
 }
 
 #[tokio::test]
-async fn a12_a_subscriber_that_is_half_open_is_noticed() {
+async fn a12_a_subscriber_that_is_half_open_is_noticed_within_seconds() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
     let builder = RedisElector::builder().url(proxy.url());
-    let store = builder.command_timeout(Duration::from_millis(100));
+    let store = builder.command_timeout(Duration::from_millis(200));
     let store = store.connect_store().await.unwrap();
-    let holder = candidate();
-    holder.wins(&store, LONG).await;
-    let (mut told, _watching) = watch(&store, &holder).await;
+    let (holder, (sender, mut told)) = (candidate(), hints());
+    let _watching = until_some("the name is watched", LIMIT, async || {
+        let since = Revision::default();
+        store.watch(&holder.name, since, sender.clone()).await.ok()
+    })
+    .await;
+    while has_been_told(&mut told).await {}
     proxy.strand_connections();
     is_told(&mut told).await;
     assert!(server.command_calls("hello").await >= 2);

@@ -1,0 +1,86 @@
+//! However a run ends, its slot is free at once, not when its lease ends: the next in line must not wait for a minute
+//! because somebody pressed Ctrl-C.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Invariant, Verdict, ensure};
+use crate::event::{Event, Op};
+use crate::facts::Facts;
+
+pub(super) struct Freed;
+
+impl Freed {
+    /// How long a release may take from the moment at which nothing hinders it.
+    fn patience(facts: &Facts) -> Duration {
+        let way = Duration::from_millis(2 * facts.plan.latency + 3);
+        if facts.plan.is_clean() {
+            way
+        } else {
+            // A step under way that never ends, and the longest pause before it is tried again.
+            way + 3 * facts.command_timeout() + Duration::from_millis(500)
+        }
+    }
+}
+
+impl Invariant for Freed {
+    fn name(&self) -> &'static str {
+        "freed"
+    }
+
+    fn see(&mut self, at: Instant, event: &Event, facts: &Facts) -> Verdict {
+        let Event::Applied {
+            name, before, op, ..
+        } = event
+        else {
+            return Ok(());
+        };
+        let healthy = if facts.plan.is_clean() {
+            Some(facts.begun)
+        } else {
+            facts.quiet
+        };
+        let Some(healthy) = healthy else {
+            return Ok(());
+        };
+        for slot in before.iter().filter(|slot| slot.in_force) {
+            let Some(token) = facts.holders.get(&(*name, slot.fence)) else {
+                continue;
+            };
+            let known = &facts.tokens[*token];
+            // A store that forgot the mark, or brought the tenure back, is on its own.
+            if facts
+                .last_forgot
+                .is_some_and(|forgot| forgot >= known.first_sent)
+            {
+                continue;
+            }
+            // A claim that took longer than its own lease and a command's time, while the store answered nothing else.
+            let late = known.last_claim_sent + facts.command_timeout() + known.lease;
+            if known.last_granted.is_some_and(|granted| granted > late)
+                && known.release_sent.is_some()
+            {
+                continue;
+            }
+            if matches!(op, Op::Release { token: own, .. } if own == token) {
+                continue;
+            }
+            let over = known
+                .run
+                .and_then(|run| facts.runs[run].over.as_ref())
+                .map(|(over, _)| *over);
+            if let Some(over) = over {
+                let free = over.max(healthy) + Self::patience(facts);
+                ensure(at <= free, || {
+                    format!(
+                        "n{name} is still taken by t{token} of run {:?}, which was over {:?} ago",
+                        known.run,
+                        at - over
+                    )
+                })?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Contention is not failure, and failure is not contention: who is told "somebody else leads" may rely on somebody
+//! being there, and who is told nothing of the kind gets an error.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use leader_core::LossReason;
+use tokio::time::Instant;
+
+use super::{Invariant, Verdict, ensure};
+use crate::event::{Event, Op, Outcome, Said};
+use crate::facts::{Facts, RunFact};
+
+#[derive(Default)]
+pub(super) struct Honest {
+    /// By candidate and name: when it was last told that all slots are taken, and whether it took the last one itself.
+    full: BTreeMap<(usize, usize), Instant>,
+}
+
+impl Invariant for Honest {
+    fn name(&self) -> &'static str {
+        "honest"
+    }
+
+    fn see(&mut self, at: Instant, event: &Event, facts: &Facts) -> Verdict {
+        match event {
+            Event::Answered {
+                node,
+                name,
+                op: Op::Claim { slots, .. },
+                said: Some(said),
+                ..
+            } => {
+                // Who was granted the only slot knows that it is taken.
+                if *said == Said::Taken || (*slots == 1 && matches!(said, Said::Granted { .. })) {
+                    self.full.insert((*node, *name), at);
+                }
+                Ok(())
+            }
+            Event::Over {
+                run: number,
+                outcome: Outcome::Skipped,
+            } => {
+                let run = &facts.runs[*number];
+                let told = self.full.get(&(run.node, run.name));
+                // An answer of about now: a command's time before the end of the wait at the earliest.
+                let fresh = run.begun + Duration::from_millis(run.stand.wait);
+                let fresh = fresh.checked_sub(facts.command_timeout()).unwrap_or(fresh);
+                ensure(told.is_some_and(|told| *told >= fresh), || {
+                    format!(
+                        "run {number} was skipped, but the store has not said lately that n{} is taken",
+                        run.name
+                    )
+                })
+            }
+            Event::Over {
+                run: number,
+                outcome: Outcome::Backend(step, kind),
+            } => {
+                let run = &facts.runs[*number];
+                ensure(!is_well(run, facts), || {
+                    format!(
+                        "run {number} was told that the store is {kind} at the {step}, but nothing is wrong with it"
+                    )
+                })
+            }
+            Event::Over {
+                run: number,
+                outcome: Outcome::Lost(reason),
+            } => {
+                let run = &facts.runs[*number];
+                let expected = match reason {
+                    LossReason::Expired => !run.stand.auto_extend || !is_well(run, facts),
+                    LossReason::MaxTenure => run.stand.max_tenure.is_some(),
+                    LossReason::Taken | LossReason::Deleted => !is_well(run, facts),
+                    _ => true,
+                };
+                ensure(expected, || {
+                    format!("run {number} lost its lease ({reason:?}), but nothing was wrong")
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether nothing goes wrong, and the lease is much longer than a few round trips: else it may be over before an
+/// answer is there.
+fn is_well(run: &RunFact, facts: &Facts) -> bool {
+    facts.plan.is_clean() && run.stand.lease >= 20 + 12 * facts.plan.latency
+}

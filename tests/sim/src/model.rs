@@ -1,0 +1,185 @@
+//! The model store: what `leader_core::store` promises, in the plainest words. It is meant to be seen to be right, not
+//! to be fast.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use leader_core::store::{
+    Claim, ClaimReply, ExtendReply, Extension, Release, ReleaseReply, Revision,
+};
+use leader_core::{FencingToken, LockName, LossReason, NodeId, Token};
+use tokio::time::Instant;
+
+/// A store's whole memory; a clone is a copy of it at this moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    names: BTreeMap<LockName, Record>,
+    /// How far the server's wall clock is ahead, in microseconds.
+    pub(crate) clock_ahead: i64,
+}
+
+/// What is known of one name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    slots: BTreeMap<u32, Entry>,
+    /// Ended tokens, and until when claims of theirs are refused.
+    marks: BTreeMap<[u8; 16], Instant>,
+    last_revision: u64,
+    last_release: u64,
+}
+
+/// A taken slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// `None` once the tenure has ended and a minimum lease keeps the slot.
+    pub(crate) token: Option<Token>,
+    node_id: NodeId,
+    pub(crate) fence: u64,
+    pub(crate) ends: Instant,
+}
+
+/// When a step happens: by the clock that all share, and by the server's wall clock without its error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
+    pub(crate) micros: u64,
+}
+
+impl Record {
+    fn is_held_by(&self, token: Token) -> Option<u32> {
+        self.slots
+            .iter()
+            .find(|(_, entry)| entry.token == Some(token))
+            .map(|(slot, _)| *slot)
+    }
+
+    fn why_not_held(&self, slot: Option<u32>) -> LossReason {
+        match slot.and_then(|slot| self.slots.get(&slot)) {
+            Some(entry) if entry.token.is_some() => LossReason::Taken,
+            _ => LossReason::Deleted,
+        }
+    }
+}
+
+impl Model {
+    /// The record of `name`, without what is over at `now`.
+    fn at(&mut self, name: &LockName, now: Instant) -> &mut Record {
+        let record = self.names.entry(name.clone()).or_default();
+        record.slots.retain(|_, entry| entry.ends > now);
+        record.marks.retain(|_, until| *until > now);
+        record
+    }
+
+    fn next_revision(&mut self, name: &LockName, moment: Moment) -> u64 {
+        let micros = moment.micros.saturating_add_signed(self.clock_ahead);
+        let record = self.at(name, moment.now);
+        record.last_revision = micros.max(record.last_revision + 1);
+        record.last_revision
+    }
+
+    pub(crate) fn claim(&mut self, claim: &Claim, moment: Moment) -> ClaimReply {
+        let now = moment.now;
+        let record = self.at(&claim.name, now);
+        if record.marks.contains_key(claim.token.as_bytes()) {
+            return ClaimReply::Ended;
+        }
+        let ends = now + claim.lease;
+        if let Some(slot) = record.is_held_by(claim.token)
+            && let Some(entry) = record.slots.get_mut(&slot)
+        {
+            entry.ends = entry.ends.max(ends);
+            return ClaimReply::Granted {
+                slot,
+                fence: FencingToken::new(entry.fence),
+            };
+        }
+        let taken = record.slots.len();
+        let free = (0..claim.slots).find(|slot| !record.slots.contains_key(slot));
+        let first = record.slots.values().min_by_key(|entry| entry.ends);
+        match (free, first) {
+            (Some(slot), _) if taken < claim.slots as usize => {
+                let fence = self.next_revision(&claim.name, moment);
+                let entry = Entry {
+                    token: Some(claim.token),
+                    node_id: claim.node_id.clone(),
+                    fence,
+                    ends,
+                };
+                self.at(&claim.name, now).slots.insert(slot, entry);
+                ClaimReply::Granted {
+                    slot,
+                    fence: FencingToken::new(fence),
+                }
+            }
+            (_, first) => ClaimReply::Taken {
+                retry_after: first.map_or(Duration::ZERO, |entry| entry.ends - now),
+                holder: first.map(|entry| entry.node_id.clone()),
+                revision: Revision::new(record.last_revision),
+            },
+        }
+    }
+
+    pub(crate) fn extend(&mut self, extension: &Extension, now: Instant) -> ExtendReply {
+        let record = self.at(&extension.name, now);
+        let slot = extension.slot;
+        match record.slots.get_mut(&slot) {
+            Some(entry) if entry.token == Some(extension.token) => {
+                entry.ends = entry.ends.max(now + extension.lease);
+                ExtendReply::Extended
+            }
+            _ => ExtendReply::NotHeld(record.why_not_held(Some(slot))),
+        }
+    }
+
+    /// The answer, and after how long the slot is free.
+    pub(crate) fn release(
+        &mut self,
+        release: &Release,
+        moment: Moment,
+    ) -> (ReleaseReply, Duration) {
+        let now = moment.now;
+        let record = self.at(&release.name, now);
+        if let Some(mark) = release.mark {
+            record.marks.insert(*release.token.as_bytes(), now + mark);
+        }
+        let Some(slot) = record.is_held_by(release.token) else {
+            return (
+                ReleaseReply::NotHeld(record.why_not_held(release.slot)),
+                Duration::ZERO,
+            );
+        };
+        let mut free_in = Duration::ZERO;
+        if release.keep.is_zero() {
+            record.slots.remove(&slot);
+        } else if let Some(entry) = record.slots.get_mut(&slot) {
+            entry.token = None;
+            entry.ends = entry.ends.min(now + release.keep);
+            free_in = entry.ends - now;
+        }
+        let revision = self.next_revision(&release.name, moment);
+        self.at(&release.name, now).last_release = revision;
+        let revision = Revision::new(revision);
+        (ReleaseReply::Released { revision, told: 0 }, free_in)
+    }
+
+    /// How many slots were freed, and at which revision.
+    pub(crate) fn evict(&mut self, name: &LockName, moment: Moment) -> (u32, Revision) {
+        let record = self.at(name, moment.now);
+        let freed = u32::try_from(record.slots.len()).unwrap_or(u32::MAX);
+        record.slots.clear();
+        let revision = self.next_revision(name, moment);
+        self.at(name, moment.now).last_release = revision;
+        (freed, Revision::new(revision))
+    }
+
+    /// Whether something was released after `since`, as far as this store remembers, or nobody holds anything.
+    pub(crate) fn is_news(&mut self, name: &LockName, since: Revision, now: Instant) -> bool {
+        let record = self.at(name, now);
+        record.last_release > since.get() || record.slots.is_empty()
+    }
+
+    /// The taken slots of `name`.
+    pub(crate) fn slots(&mut self, name: &LockName, now: Instant) -> &BTreeMap<u32, Entry> {
+        &self.at(name, now).slots
+    }
+}
