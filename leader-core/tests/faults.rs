@@ -51,9 +51,9 @@ fn pair() -> (Faulty, Faults, StoreElector<LocalStore>) {
     let local = LocalStore::new();
     let store = FaultyStore::new(local.clone());
     let faults = store.faults();
-    let faulty = StoreElector::builder(store).node_id("faulty").build();
+    let elector = StoreElector::builder(store).node_id("faulty").build();
     let peer = StoreElector::builder(local).node_id("peer").build();
-    (faulty, faults, peer)
+    (elector, faults, peer)
 }
 
 async fn lead(elector: &impl Elector, options: LeaseOptionsBuilder) -> leader_core::Lease {
@@ -71,15 +71,15 @@ async fn is_free(elector: &impl Elector) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a02_a_wait_of_nothing_is_one_claim_and_a_wait_of_five_seconds_is_two() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     let _lease = lead(&peer, options(s(0), s(60))).await;
     let once = options(s(0), s(60)).build().unwrap();
-    assert!(faulty.try_acquire("x", &once).await.unwrap().is_none());
+    assert!(elector.try_acquire("x", &once).await.unwrap().is_none());
     assert_eq!(faults.asked(Step::Claim), 1);
 
     let begun = Instant::now();
     let five = options(s(5), s(60)).build().unwrap();
-    assert!(faulty.try_acquire("x", &five).await.unwrap().is_none());
+    assert!(elector.try_acquire("x", &five).await.unwrap().is_none());
     assert!(
         begun.elapsed() >= s(5) && begun.elapsed() <= s(5) + TICK,
         "{:?}",
@@ -90,12 +90,12 @@ async fn a02_a_wait_of_nothing_is_one_claim_and_a_wait_of_five_seconds_is_two() 
 
 #[tokio::test(start_paused = true)]
 async fn a02_a_slot_freed_a_millisecond_before_the_deadline_is_taken_without_any_hint() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     faults.always(Step::Watch, Fault::LoseHints);
     let lease = lead(&peer, options(s(0), s(60))).await;
     let waiter = tokio::spawn(async move {
         let wait = options(ms(30), s(60)).build().unwrap();
-        faulty.try_acquire("x", &wait).await
+        elector.try_acquire("x", &wait).await
     });
     sleep(ms(29)).await;
     lease.release().await.unwrap();
@@ -104,10 +104,10 @@ async fn a02_a_slot_freed_a_millisecond_before_the_deadline_is_taken_without_any
 
 #[tokio::test(start_paused = true)]
 async fn a03_a_reply_that_was_lost_is_recognised_also_when_the_slots_are_full() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     let _other = lead(&peer, options(s(0), s(60)).slots(2)).await;
     faults.once(Step::Claim, Fault::LoseReply(BackendKind::Unreachable));
-    let lease = lead(&faulty, options(s(5), s(60)).slots(2)).await;
+    let lease = lead(&elector, options(s(5), s(60)).slots(2)).await;
     assert_eq!(faults.ran(Step::Claim), 2);
     let state = peer.state("x").await.unwrap();
     assert_eq!(state.holders().len(), 2, "{state:?}");
@@ -118,10 +118,10 @@ async fn a03_a_reply_that_was_lost_is_recognised_also_when_the_slots_are_full() 
 
 #[tokio::test(start_paused = true)]
 async fn a03_an_attempt_that_never_saw_its_grant_gives_it_back() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     faults.always(Step::Claim, Fault::LoseReply(BackendKind::TimedOut));
     let once = options(s(0), s(60)).build().unwrap();
-    let failed = faulty.try_acquire("x", &once).await;
+    let failed = elector.try_acquire("x", &once).await;
     assert!(
         matches!(
             failed,
@@ -140,7 +140,7 @@ async fn a03_an_attempt_that_never_saw_its_grant_gives_it_back() {
 async fn a04_an_attempt_dropped_at_any_await_point_leaves_the_slot_free() {
     for held in [None, Some(ms(200))] {
         for polls in 1.. {
-            let (faulty, faults, peer) = pair();
+            let (elector, faults, peer) = pair();
             faults.always(
                 Step::Claim,
                 [Fault::DelayRequest(ms(20)), Fault::DelayReply(ms(20))],
@@ -151,7 +151,7 @@ async fn a04_an_attempt_dropped_at_any_await_point_leaves_the_slot_free() {
                 None => None,
             };
             let wait = options(s(2), s(60)).build().unwrap();
-            let mut attempt = Box::pin(faulty.try_acquire("x", &wait));
+            let mut attempt = Box::pin(elector.try_acquire("x", &wait));
             let mut ended = None;
             for _ in 0..polls {
                 ended = attempt.as_mut().now_or_never();
@@ -169,7 +169,7 @@ async fn a04_an_attempt_dropped_at_any_await_point_leaves_the_slot_free() {
             next.release().await.unwrap();
             sleep(s(1)).await;
             assert_eq!(
-                faulty.footprint(),
+                elector.footprint(),
                 Footprint::default(),
                 "after {polls} polls"
             );
@@ -183,10 +183,10 @@ async fn a04_an_attempt_dropped_at_any_await_point_leaves_the_slot_free() {
 
 #[tokio::test(start_paused = true)]
 async fn a04_a_claim_that_arrives_after_its_attempt_was_given_up_is_refused() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     faults.once(Step::Claim, Fault::HoldRequest);
     let once = options(s(0), s(60)).build().unwrap();
-    let failed = faulty.try_acquire("x", &once).await;
+    let failed = elector.try_acquire("x", &once).await;
     assert!(
         matches!(
             failed,
@@ -208,11 +208,11 @@ async fn a04_a_claim_that_arrives_after_its_attempt_was_given_up_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a05_a_grant_that_is_answered_after_its_lease_is_none() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     faults.always(Step::Claim, Fault::DelayReply(ms(200)));
     for wait in [s(0), s(1)] {
         let brief = options(wait, ms(100)).build().unwrap();
-        let late = faulty.try_acquire("x", &brief).await;
+        let late = elector.try_acquire("x", &brief).await;
         assert!(
             matches!(
                 late,
@@ -230,10 +230,10 @@ async fn a05_a_grant_that_is_answered_after_its_lease_is_none() {
 
 #[tokio::test(start_paused = true)]
 async fn g2_a_lease_counts_from_before_its_request_was_sent() {
-    let (faulty, faults, _) = pair();
+    let (elector, faults, _) = pair();
     faults.always(Step::Claim, Fault::DelayReply(ms(200)));
     faults.always(Step::Extend, Fault::DelayReply(ms(300)));
-    let lease = lead(&faulty, options(s(0), s(1))).await;
+    let lease = lead(&elector, options(s(0), s(1))).await;
     assert_eq!(lease.remaining(), ms(988 - 200));
     lease.extend(s(2)).await.unwrap();
     assert_eq!(lease.remaining(), ms(2_000 - 22 - 300));
@@ -243,11 +243,11 @@ async fn g2_a_lease_counts_from_before_its_request_was_sent() {
 async fn a06_every_failure_is_an_error_in_time_and_never_a_skip() {
     for kind in TRANSIENT.into_iter().chain(LASTING) {
         for wait in [s(0), ms(300)] {
-            let (faulty, faults, _) = pair();
+            let (elector, faults, _) = pair();
             faults.stop(kind);
             let begun = Instant::now();
             let stand = options(wait, s(60)).build().unwrap();
-            let failed = faulty.run_if_leader("x", &stand, async |_| ()).await;
+            let failed = elector.run_if_leader("x", &stand, async |_| ()).await;
             match failed {
                 Err(LeaderError::Backend {
                     step: Step::Claim,
@@ -270,16 +270,16 @@ async fn a06_every_failure_is_an_error_in_time_and_never_a_skip() {
 
 #[tokio::test(start_paused = true)]
 async fn a06_a_store_that_never_answers_is_an_error_for_the_first_and_for_all_who_queue() {
-    let (faulty, faults, _) = pair();
+    let (elector, faults, _) = pair();
     faults.always(Step::Claim, Fault::HoldRequest);
-    let faulty = Arc::new(faulty);
+    let elector = Arc::new(elector);
     let begun = Instant::now();
     let mut waiters = JoinSet::new();
     for _ in 0..50 {
-        let faulty = faulty.clone();
+        let elector = elector.clone();
         waiters.spawn(async move {
             let wait = options(ms(300), s(60)).build().unwrap();
-            faulty.try_acquire("x", &wait).await
+            elector.try_acquire("x", &wait).await
         });
     }
     while let Some(ended) = waiters.join_next().await {
@@ -305,11 +305,11 @@ async fn a06_a_store_that_never_answers_is_an_error_for_the_first_and_for_all_wh
 #[tokio::test(start_paused = true)]
 async fn a06_a_store_that_recovers_within_the_wait_is_used() {
     for kind in TRANSIENT {
-        let (faulty, faults, _) = pair();
+        let (elector, faults, _) = pair();
         faults.stop(kind);
         let waiter = tokio::spawn(async move {
             let wait = options(s(5), s(60)).build().unwrap();
-            faulty.try_acquire("x", &wait).await
+            elector.try_acquire("x", &wait).await
         });
         sleep(s(2)).await;
         faults.disarm();
@@ -320,15 +320,15 @@ async fn a06_a_store_that_recovers_within_the_wait_is_used() {
 #[tokio::test(start_paused = true)]
 async fn a13_one_process_asks_once_for_each_release_however_many_of_its_tasks_wait() {
     const TASKS: usize = 200;
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     let lease = lead(&peer, options(s(0), s(600))).await;
     let mut waiters = JoinSet::new();
-    let faulty = Arc::new(faulty);
+    let elector = Arc::new(elector);
     for _ in 0..TASKS {
-        let faulty = faulty.clone();
+        let elector = elector.clone();
         waiters.spawn(async move {
             let wait = options(s(500), s(600)).build().unwrap();
-            faulty
+            elector
                 .run_if_leader("x", &wait, async |_| sleep(ms(50)).await)
                 .await
         });
@@ -346,7 +346,7 @@ async fn a13_one_process_asks_once_for_each_release_however_many_of_its_tasks_wa
         "more than one claim for each release"
     );
     assert_eq!(faults.asked(Step::Watch), 1);
-    assert_eq!(faulty.footprint(), Footprint::default());
+    assert_eq!(elector.footprint(), Footprint::default());
 }
 
 #[tokio::test(start_paused = true)]
@@ -377,12 +377,12 @@ async fn a13_a_holder_that_asks_again_without_a_gap_lets_others_go_first() {
 #[tokio::test(start_paused = true)]
 async fn b01_five_thousand_leases_for_a_minute_of_churn_and_none_is_lost() {
     const LEASES: usize = 5_000;
-    let (faulty, faults, _) = pair();
+    let (elector, faults, _) = pair();
     let extended = options(s(0), s(3)).auto_extend(true).build().unwrap();
     let mut leases = Vec::new();
     for number in 0..LEASES {
         leases.push(
-            faulty
+            elector
                 .try_acquire(format!("x:{number}"), &extended)
                 .await
                 .unwrap()
@@ -392,7 +392,7 @@ async fn b01_five_thousand_leases_for_a_minute_of_churn_and_none_is_lost() {
     for second in 0..60 {
         sleep(s(1)).await;
         for number in (second..LEASES).step_by(60) {
-            let new = faulty
+            let new = elector
                 .try_acquire(format!("y:{second}:{number}"), &extended)
                 .await;
             let old = std::mem::replace(&mut leases[number], new.unwrap().unwrap());
@@ -405,14 +405,14 @@ async fn b01_five_thousand_leases_for_a_minute_of_churn_and_none_is_lost() {
     assert!(batches < LEASES * 60 / 20, "{batches} requests");
     drop(leases);
     sleep(s(1)).await;
-    assert_eq!(faulty.footprint(), Footprint::default());
+    assert_eq!(elector.footprint(), Footprint::default());
 }
 
 #[tokio::test(start_paused = true)]
 async fn b02_one_failed_extension_is_made_up_for_and_none_that_works_is_loss_at_the_deadline() {
     for kind in TRANSIENT.into_iter().chain(LASTING) {
-        let (faulty, faults, peer) = pair();
-        let lease = lead(&faulty, options(s(0), s(3)).auto_extend(true)).await;
+        let (elector, faults, peer) = pair();
+        let lease = lead(&elector, options(s(0), s(3)).auto_extend(true)).await;
         faults.once(Step::Extend, Fault::Refuse(kind));
         sleep(s(30)).await;
         lease.ensure_valid().unwrap();
@@ -439,8 +439,8 @@ async fn b02_one_failed_extension_is_made_up_for_and_none_that_works_is_loss_at_
 
 #[tokio::test(start_paused = true)]
 async fn b02_an_extension_that_hangs_is_loss_at_the_deadline() {
-    let (faulty, faults, _) = pair();
-    let lease = lead(&faulty, options(s(0), ms(300)).auto_extend(true)).await;
+    let (elector, faults, _) = pair();
+    let lease = lead(&elector, options(s(0), ms(300)).auto_extend(true)).await;
     faults.always(Step::Extend, Fault::HoldRequest);
     let deadline = Instant::now() + lease.remaining();
     lease.lost().await;
@@ -449,10 +449,10 @@ async fn b02_an_extension_that_hangs_is_loss_at_the_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn c03_a_release_that_fails_is_made_up_for_and_the_bodys_result_stands() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     faults.always(Step::Release, Fault::Refuse(BackendKind::Unreachable));
     let once = options(s(0), s(60)).build().unwrap();
-    let outcome = faulty
+    let outcome = elector
         .run_if_leader_result("x", &once, async |_| Ok::<_, ()>("done"))
         .await;
     assert_eq!(outcome.unwrap(), RunOutcome::Elected("done"));
@@ -461,10 +461,10 @@ async fn c03_a_release_that_fails_is_made_up_for_and_the_bodys_result_stands() {
     faults.disarm();
     sleep(s(1)).await;
     assert!(is_free(&peer).await, "the release was not tried again");
-    assert_eq!(faulty.footprint(), Footprint::default());
+    assert_eq!(elector.footprint(), Footprint::default());
 
     // By hand it is told, and still made up for.
-    let lease = lead(&faulty, options(s(0), s(60))).await;
+    let lease = lead(&elector, options(s(0), s(60))).await;
     faults.once(Step::Release, Fault::Refuse(BackendKind::NotReady));
     let told = lease.release().await;
     assert!(
@@ -482,21 +482,21 @@ async fn c03_a_release_that_fails_is_made_up_for_and_the_bodys_result_stands() {
 
     // It is given up when the lease has ended, and not before.
     faults.always(Step::Release, Fault::Refuse(BackendKind::Unreachable));
-    let lease = lead(&faulty, options(s(0), s(5))).await;
+    let lease = lead(&elector, options(s(0), s(5))).await;
     drop(lease);
     sleep(ms(4_400)).await;
     assert_ne!(
-        faulty.footprint(),
+        elector.footprint(),
         Footprint::default(),
         "given up too early"
     );
     sleep(s(2)).await;
-    assert_eq!(faulty.footprint(), Footprint::default(), "still trying");
+    assert_eq!(elector.footprint(), Footprint::default(), "still trying");
 }
 
 #[tokio::test(start_paused = true)]
 async fn c04_a_minimum_lease_is_kept_and_a_waiter_is_woken_when_it_is_over() {
-    let (faulty, faults, peer) = pair();
+    let (elector, faults, peer) = pair();
     let kept = options(s(0), s(60)).min_lease(s(1)).build().unwrap();
     let begun = Instant::now();
     peer.run_if_leader("x", &kept, async |_| sleep(ms(5)).await)
@@ -507,7 +507,7 @@ async fn c04_a_minimum_lease_is_kept_and_a_waiter_is_woken_when_it_is_over() {
         begun.elapsed() <= ms(5) + TICK,
         "the run waited for its minimum lease"
     );
-    let next = lead(&faulty, options(s(5), s(60))).await;
+    let next = lead(&elector, options(s(5), s(60))).await;
     let waited = begun.elapsed();
     assert!(waited >= s(1) && waited < s(1) + ms(20), "{waited:?}");
     assert_eq!(faults.asked(Step::Claim), 2);
@@ -517,7 +517,7 @@ async fn c04_a_minimum_lease_is_kept_and_a_waiter_is_woken_when_it_is_over() {
     let lease = lead(&peer, options(s(0), s(60)).min_lease(s(10))).await;
     let waiter = tokio::spawn(async move {
         let wait = options(s(30), s(60)).build().unwrap();
-        faulty.try_acquire("x", &wait).await.unwrap().unwrap()
+        elector.try_acquire("x", &wait).await.unwrap().unwrap()
     });
     sleep(s(2)).await;
     let (begun, asked) = (Instant::now(), faults.asked(Step::Claim));
@@ -533,8 +533,8 @@ async fn c04_a_minimum_lease_is_kept_and_a_waiter_is_woken_when_it_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn c08_an_extension_in_flight_neither_revives_nor_lengthens_what_is_released() {
-    let (faulty, faults, peer) = pair();
-    let lease = lead(&faulty, options(s(0), s(3)).auto_extend(true)).await;
+    let (elector, faults, peer) = pair();
+    let lease = lead(&elector, options(s(0), s(3)).auto_extend(true)).await;
     faults.once(Step::Extend, Fault::HoldRequest);
     faults.until_asked(Step::Extend, 1).await;
     // The release waits for the request in flight, but not for ever.
@@ -553,7 +553,7 @@ async fn c08_an_extension_in_flight_neither_revives_nor_lengthens_what_is_releas
 
     // The same where a minimum lease keeps the slot.
     let lease = lead(
-        &faulty,
+        &elector,
         options(s(0), s(3)).min_lease(s(2)).auto_extend(true),
     )
     .await;
@@ -570,8 +570,8 @@ async fn c08_an_extension_in_flight_neither_revives_nor_lengthens_what_is_releas
 
 #[tokio::test(start_paused = true)]
 async fn c08_the_order_at_the_end_is_extension_then_release() {
-    let (faulty, faults, _) = pair();
-    let lease = lead(&faulty, options(s(0), s(3)).auto_extend(true)).await;
+    let (elector, faults, _) = pair();
+    let lease = lead(&elector, options(s(0), s(3)).auto_extend(true)).await;
     faults.once(Step::Extend, Fault::DelayReply(ms(100)));
     faults.until_asked(Step::Extend, 1).await;
     let _ = faults.take_log();
@@ -585,12 +585,12 @@ async fn c08_the_order_at_the_end_is_extension_then_release() {
 
 #[tokio::test(start_paused = true)]
 async fn c07_ten_thousand_runs_leave_nothing() {
-    let (faulty, _, peer) = pair();
+    let (elector, _, peer) = pair();
     let extended = options(s(5), s(60)).auto_extend(true).build().unwrap();
     for round in 0..10_000 {
         match round % 4 {
-            0 => drop(faulty.try_acquire("x", &extended).await.unwrap().unwrap()),
-            1 => faulty
+            0 => drop(elector.try_acquire("x", &extended).await.unwrap().unwrap()),
+            1 => elector
                 .try_acquire("x", &extended)
                 .await
                 .unwrap()
@@ -605,7 +605,7 @@ async fn c07_ten_thousand_runs_leave_nothing() {
                     .is_some()
             ),
             _ => assert!(
-                faulty
+                elector
                     .run_if_leader("x", &extended, async |_| ())
                     .await
                     .unwrap()
@@ -614,7 +614,7 @@ async fn c07_ten_thousand_runs_leave_nothing() {
         }
     }
     sleep(s(1)).await;
-    assert_eq!(faulty.footprint(), Footprint::default());
+    assert_eq!(elector.footprint(), Footprint::default());
     assert_eq!(peer.footprint(), Footprint::default());
     assert_eq!(peer.store().records(), 0);
     assert_eq!(
