@@ -179,9 +179,8 @@ impl Connection {
         let client = self.client.with_options(&options(limit));
         let work = async move { client.custom::<Value, Value>(command, args).await };
         let answer = match self.terms.lodging.see_through(work).await {
-            Ok(Ok(value)) => Ok(value.into()),
-            Ok(Err(error)) => Err(self.failure(&error)),
-            Err(error) => Err(Failure::Cut(error.to_string())),
+            Ok(value) => Ok(value.into()),
+            Err(error) => Err(self.failure(&error)),
         };
         if let Err(Failure::NoAnswer(_)) = answer {
             self.unheard();

@@ -6,29 +6,19 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinHandle;
 
 /// The runtime of connections: the one that called `connect`, or one of their own.
 #[derive(Clone, Debug)]
 pub(crate) struct Lodging {
     handle: Handle,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Shared,
-    Own,
 }
 
 impl Lodging {
     /// The runtime of the caller, if it is on one.
     pub(crate) fn of_caller() -> Option<Self> {
         let handle = Handle::try_current().ok()?;
-        Some(Self {
-            handle,
-            kind: Kind::Shared,
-        })
+        Some(Self { handle })
     }
 
     /// A runtime on a thread of its own, which ends when its [`OwnRuntime`] is dropped.
@@ -43,11 +33,7 @@ impl Lodging {
                 // A name being looked up, say, is not waited for.
                 runtime.shutdown_background();
             })?;
-        let lodging = Self {
-            handle,
-            kind: Kind::Own,
-        };
-        Ok((lodging, OwnRuntime { _stop: stop }))
+        Ok((Self { handle }, OwnRuntime { _stop: stop }))
     }
 
     pub(crate) fn handle(&self) -> &Handle {
@@ -62,21 +48,16 @@ impl Lodging {
         self.handle.spawn(work)
     }
 
-    /// Runs `work` to its end even when the caller loses interest in the answer.
-    ///
-    /// It runs in the caller's task if that is on the same runtime anyway, which saves waking another one.
-    pub(crate) async fn see_through<T, W>(&self, work: W) -> Result<T, JoinError>
+    /// Runs `work` to its end even when the caller loses interest in the answer: in the caller's task, which saves
+    /// waking another one, but with the timers of this runtime, on which it goes on.
+    pub(crate) fn see_through<T, W>(&self, work: W) -> impl Future<Output = T> + Send + use<T, W>
     where
         T: Send + 'static,
         W: Future<Output = T> + Send + 'static,
     {
-        match self.kind {
-            Kind::Own => self.handle.spawn(work).await,
-            Kind::Shared => Ok(SeenThrough {
-                work: Some(Box::pin(work)),
-                handle: self.handle.clone(),
-            }
-            .await),
+        SeenThrough {
+            work: Some(Box::pin(work)),
+            handle: self.handle.clone(),
         }
     }
 }
@@ -97,10 +78,13 @@ impl<W: Future<Output: Send> + Send + 'static> Future for SeenThrough<W> {
     type Output = W::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<W::Output> {
-        let Some(work) = &mut self.work else {
+        let this = &mut *self;
+        let Some(work) = &mut this.work else {
             return Poll::Pending;
         };
+        let here = this.handle.enter();
         let polled = work.as_mut().poll(cx);
+        drop(here);
         if polled.is_ready() {
             self.work = None;
         }

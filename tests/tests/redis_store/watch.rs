@@ -238,7 +238,7 @@ async fn c07_watches_that_come_and_go_end_in_the_right_state() {
 async fn a_watch_without_a_server_is_an_error_in_time() {
     let server = Server::start().await;
     let builder = RedisElector::builder().url(server.url());
-    let store = builder.command_timeout(Duration::from_millis(200));
+    let store = builder.command_timeout(Duration::from_secs(1));
     let store = store.connect_store().await.unwrap();
     let holder = candidate();
     server.kill().await;
