@@ -144,6 +144,76 @@ async fn a_lease_that_a_slow_store_still_keeps_is_given_back() {
     assert!(elector.try_acquire("x", &second).await.unwrap().is_some());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_arrives_after_the_lease_it_was_granted_in_the_end_does_not_stay() {
+    let store = LateClaim::default();
+    let local = store.store.clone();
+    let elector = StoreElector::builder(store).build();
+    let short = LeaseOptions::builder()
+        .wait(ms(2_000))
+        .lease(ms(50))
+        .build()
+        .unwrap();
+    // The first claim is under way for two seconds, the second is granted after half a second.
+    let lease = elector.try_acquire("x", &short).await.unwrap().unwrap();
+    lease.lost().await;
+    tokio::time::sleep(ms(50)).await;
+    drop(lease);
+    tokio::time::sleep(ms(1_410)).await;
+    let x = LockName::new("x").unwrap();
+    assert_eq!(local.inspect(&x).await.unwrap(), []);
+}
+
+/// A local store whose first claim is two seconds on its way, whether its sender waits or not.
+#[derive(Default)]
+struct LateClaim {
+    store: LocalStore,
+    begun: AtomicBool,
+}
+
+impl LeaseStore for LateClaim {
+    async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        let (store, claim) = (self.store.clone(), claim.clone());
+        let late = !self.begun.swap(true, Ordering::SeqCst);
+        let way = async move {
+            if late {
+                tokio::time::sleep(ms(2_000)).await;
+            }
+            store.claim(&claim).await
+        };
+        tokio::spawn(way).await.unwrap()
+    }
+
+    async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
+        self.store.extend(batch).await
+    }
+
+    async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
+        self.store.release(release).await
+    }
+
+    async fn watch(
+        &self,
+        name: &LockName,
+        since: Revision,
+        hints: HintSender,
+    ) -> Result<Watching, StoreError> {
+        self.store.watch(name, since, hints).await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
+        self.store.inspect(name).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
+        self.store.evict(name).await
+    }
+
+    fn command_timeout(&self) -> Duration {
+        self.store.command_timeout()
+    }
+}
+
 /// A local store that takes its time, or loses an answer.
 struct Slow {
     store: LocalStore,

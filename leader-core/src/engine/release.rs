@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
-use super::tenure::{Phase, Tenure};
+use super::tenure::{Phase, Tenure, kept};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::LeaderEvent;
 use crate::name::LockName;
@@ -62,7 +62,8 @@ impl<S: LeaseStore> Engine<S> {
             Phase::Lost(LossReason::Taken | LossReason::Deleted) => true,
             _ => Instant::now() >= tenure.times.store_end(),
         };
-        if over {
+        // A claim that may still arrive has to find a mark, also when the lease itself is over.
+        if over && !tenure.uncertain {
             self.ended(tenure, None);
         } else if let Some(reply) = self.end_now(tenure) {
             self.ended(tenure, Some(reply));
@@ -70,7 +71,10 @@ impl<S: LeaseStore> Engine<S> {
             let settling = Settlements::begin(&self.settlements, &tenure.id.name);
             let (engine, ending) = (self.clone(), tenure.clone());
             let insist = async move {
-                let until = ending.times.store_end();
+                let mut until = ending.times.store_end();
+                if ending.uncertain {
+                    until = until.max(Instant::now() + kept(ending.lease));
+                }
                 let send = || engine.send_end(&ending);
                 let reply = engine.insist(settling, until, send).await;
                 engine.ended(&ending, reply);

@@ -62,6 +62,8 @@ pub(crate) struct TokenFact {
     pub(crate) lease: Duration,
     pub(crate) last_granted: Option<Instant>,
     pub(crate) release_sent: Option<Instant>,
+    /// Whether a release was sent that leaves a mark.
+    pub(crate) marked: bool,
     /// The request by which the store has ended it.
     pub(crate) released: Option<u64>,
     /// Whether that request came twice, so that its sender may have been told the answer to the second.
@@ -154,17 +156,19 @@ impl Facts {
                         lease: *lease,
                         last_granted: None,
                         release_sent: None,
+                        marked: false,
                         released: None,
                         repeated: false,
                     });
                 }
             }
             Event::Sent {
-                op: Op::Release { token, .. },
+                op: Op::Release { token, marks, .. },
                 ..
             } => {
                 if let Some(token) = self.tokens.get_mut(*token) {
                     token.release_sent.get_or_insert(at);
+                    token.marked |= *marks;
                 }
             }
             Event::Applied {

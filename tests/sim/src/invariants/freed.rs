@@ -6,12 +6,53 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Invariant, Verdict, ensure};
-use crate::event::{Event, Op};
+use crate::event::{Event, Op, Said, TokenNo};
 use crate::facts::Facts;
+use crate::server::Slot;
 
-pub(super) struct Freed;
+#[derive(Default)]
+pub(super) struct Freed {
+    /// Claims that were granted when their attempt was over already, when, and for how long their process had been
+    /// frozen by then.
+    late: Vec<(TokenNo, Instant, Duration)>,
+}
 
 impl Freed {
+    /// A claim that arrives when its attempt is over: a mark must be there to refuse it, or on its way to end it.
+    fn note_late_claim(
+        &mut self,
+        at: Instant,
+        op: &Op,
+        said: Said,
+        before: &[Slot],
+        facts: &Facts,
+    ) {
+        if let (Op::Claim { token, .. }, Said::Granted { fence, .. }) = (op, said)
+            && before.iter().all(|slot| slot.fence != fence)
+            && let Some(run) = facts.tokens[*token].run.map(|run| &facts.runs[run])
+            && run.over.is_some()
+        {
+            self.late.push((*token, at, facts.frozen(run.node)));
+        }
+    }
+
+    fn judge_late_claims(&mut self, at: Instant, facts: &Facts) -> Verdict {
+        let mut verdict = Ok(());
+        self.late.retain(|(token, granted, frozen)| {
+            let known = &facts.tokens[*token];
+            let Some(run) = known.run else { return false };
+            let frozen = facts.frozen(facts.runs[run].node).saturating_sub(*frozen);
+            if at <= *granted + frozen + Duration::from_millis(3) {
+                return true;
+            }
+            if !known.marked && verdict.is_ok() {
+                verdict = Err(format!("a claim of t{token} was granted when its run {run} was over, and nobody ends it"));
+            }
+            false
+        });
+        verdict
+    }
+
     /// How long a release may take from the moment at which nothing hinders it.
     fn patience(facts: &Facts) -> Duration {
         let way = Duration::from_millis(2 * facts.plan.latency + 3);
@@ -30,12 +71,18 @@ impl Invariant for Freed {
     }
 
     fn see(&mut self, at: Instant, event: &Event, facts: &Facts) -> Verdict {
+        self.judge_late_claims(at, facts)?;
         let Event::Applied {
-            name, before, op, ..
+            name,
+            before,
+            op,
+            said,
+            ..
         } = event
         else {
             return Ok(());
         };
+        self.note_late_claim(at, op, *said, before, facts);
         let healthy = if facts.plan.is_clean() {
             Some(facts.begun)
         } else {

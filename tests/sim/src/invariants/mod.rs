@@ -47,7 +47,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(bodies::Bodies),
         Box::new(honest::Honest::default()),
         Box::new(bounded::Bounded),
-        Box::new(freed::Freed),
+        Box::new(freed::Freed::default()),
         Box::new(min_lease::MinLease::default()),
         Box::new(told::Told::default()),
         Box::new(register::History::default()),
