@@ -574,7 +574,7 @@ async fn c08_the_order_at_the_end_is_extension_then_release() {
     let lease = lead(&elector, options(s(0), s(3)).auto_extend(true)).await;
     faults.once(Step::Extend, Fault::DelayReply(ms(100)));
     faults.until_asked(Step::Extend, 1).await;
-    let _ = faults.take_log();
+    faults.take_log();
     lease.release().await.unwrap();
     let log: Vec<String> = faults.take_log().iter().map(ToString::to_string).collect();
     let place = |what: &str| log.iter().rposition(|line| line.contains(what));

@@ -1,5 +1,7 @@
 //! Living longer: only what is in force, never less, and each lease of a batch by itself.
 
+use std::time::Duration;
+
 use leader_core::store::{ClaimReply, ExtendReply, LeaseStore};
 use leader_core::{BackendKind, LossReason};
 use leader_tests::{Server, until};
@@ -96,7 +98,7 @@ async fn c08_an_extension_after_the_release_brings_nothing_back() {
     let server = Server::start().await;
     let store = store(&server).await;
     let holder = candidate();
-    for keep in [SHORT * 0, LONG / 2] {
+    for keep in [Duration::ZERO, LONG / 2] {
         store.evict(&holder.name).await.unwrap();
         holder.wins(&store, LONG).await;
         frees(&store, &holder.to_release().keeping(keep)).await;

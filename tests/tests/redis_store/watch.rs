@@ -221,11 +221,11 @@ async fn c07_watches_that_come_and_go_end_in_the_right_state() {
         let given_up = store.watch(&holder.name, since, sender);
         let _ = tokio::time::timeout(Duration::from_micros(100), given_up).await;
     }
-    let (mut told, _watching) = watch_since(&store, &holder, since).await;
+    let (mut told, watching) = watch_since(&store, &holder, since).await;
     frees(&store, &holder.to_release()).await;
     is_told(&mut told).await;
     assert_eq!(subscribers(&server, CHANNEL).await, 1);
-    drop(_watching);
+    drop(watching);
     until("nobody is subscribed", LIMIT, async || {
         subscribers(&server, CHANNEL).await == 0
     })
