@@ -19,6 +19,9 @@ use crate::store::{Claim, ClaimReply, LeaseStore, Revision, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Waits that end within this time of each other rest on one answer: however many give up, they ask twenty times a
+/// second at most.
+const SHARED: Duration = Duration::from_millis(50);
 
 impl<S: LeaseStore> Engine<S> {
     pub(super) async fn acquire(
@@ -211,8 +214,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         };
         // Of one slot, the first in the queue takes what is freed since an answer. Of several, it leaves the others.
         let fresh = if self.claim.slots == 1 {
-            self.deadline
-                .checked_sub(self.engine.store.command_timeout())
+            self.deadline.checked_sub(SHARED)
         } else {
             Some(self.deadline)
         };
