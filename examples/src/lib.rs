@@ -1,1 +1,6 @@
-//! The programs stand in the folders beside `src`; this library is empty.
+//! The programs stand in the folders beside `src`. This library has nothing but the programs of the README, as
+//! documentation tests: what is written there compiles and runs.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

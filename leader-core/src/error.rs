@@ -41,7 +41,7 @@ pub enum LeaderError {
     NoRuntime,
 
     /// The store could not answer. Whether anybody leads is not known.
-    #[error("{step} {}: the store is {kind}: {source}", Target(.name.as_ref()))]
+    #[error("{step} {}: the store is {kind}: {error}", Target(.name.as_ref()))]
     #[non_exhaustive]
     Backend {
         /// The step that failed.
@@ -50,8 +50,9 @@ pub enum LeaderError {
         name: Option<LockName>,
         /// What kind of failure it was.
         kind: BackendKind,
-        /// The store's own words.
-        source: StoreError,
+        /// The store's own words. The message has them already, so they are not this error's
+        /// [`source`](std::error::Error::source) as well: a report of the whole chain says them once.
+        error: StoreError,
     },
 
     /// The lease could not be proved valid any more while the work ran.
@@ -80,12 +81,12 @@ pub enum LeaderError {
 impl LeaderError {
     /// A store's failure at `step`.
     #[must_use]
-    pub fn backend(step: Step, name: Option<&LockName>, source: StoreError) -> Self {
+    pub fn backend(step: Step, name: Option<&LockName>, error: StoreError) -> Self {
         Self::Backend {
             step,
             name: name.cloned(),
-            kind: source.kind(),
-            source,
+            kind: error.kind(),
+            error,
         }
     }
 
@@ -164,7 +165,7 @@ pub enum BackendKind {
     WrongType,
     /// It answered what no store of this kind answers.
     MalformedReply,
-    /// Anything else; the source has the store's own words.
+    /// Anything else; the error has the store's own words.
     Other,
 }
 

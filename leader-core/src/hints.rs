@@ -122,6 +122,12 @@ impl Hints {
         }
     }
 
+    /// How many senders the store still has.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn senders(&self) -> usize {
+        Arc::strong_count(&self.cell) - 1
+    }
+
     fn take(&self) -> Option<News> {
         self.cell
             .news

@@ -49,6 +49,9 @@
 //! panicked, or was dropped. A store that fails is an error within a bounded time; it is never mistaken for somebody
 //! else leading.
 //!
+//! What it assumes: clocks that measure a lease agree to within 1 %, and go on while the process stands still. Tokio's
+//! clock does when a process is stopped or starved; on Linux it stands still while the whole machine is suspended.
+//!
 //! What a lease cannot do: undo a side effect that has already left the process. A leader that was paused in the middle
 //! of a write does not know it. For that, send the fencing token along, and let the resource refuse a lower one than
 //! it has seen.

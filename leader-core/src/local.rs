@@ -168,7 +168,11 @@ impl Shared {
     ) -> T {
         let now = Instant::now();
         // Taken out for the step, so that the step can also draw revisions.
-        let mut record = self.records.remove(name).unwrap_or_default();
+        let mut record = self.records.remove(name).unwrap_or_else(|| Record {
+            // A record of this name may have been forgotten: no release is later than this.
+            released: self.last_revision,
+            ..Record::default()
+        });
         record.forget_what_is_over(now);
         let answer = step(&mut record, &mut || self.next_revision(now), now);
         if !record.is_empty() {
@@ -185,6 +189,18 @@ impl LocalStore {
         let since_epoch = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
+        Self::begun(since_epoch)
+    }
+
+    /// An empty store whose time is now so long after the epoch, whatever the system's clock says: its fencing tokens,
+    /// and what is spread by them, are the same in each run of a test.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn starting_at(since_epoch: Duration) -> Self {
+        Self::begun(since_epoch)
+    }
+
+    fn begun(since_epoch: Duration) -> Self {
         Self {
             shared: Arc::new(Mutex::new(Shared {
                 records: HashMap::new(),
@@ -196,15 +212,6 @@ impl LocalStore {
         }
     }
 
-    /// For simulations: a store whose clock, from which fencing tokens are made, starts at `micros`.
-    #[cfg(any(test, feature = "testing"))]
-    #[must_use]
-    pub fn starting_at(micros: u64) -> Self {
-        let store = Self::new();
-        store.lock().started_micros = micros;
-        store
-    }
-
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -214,6 +221,12 @@ impl LocalStore {
     #[must_use]
     pub fn records(&self) -> usize {
         self.lock().records.len()
+    }
+
+    /// Takes the next revision, for a leader that is in a script only.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn next_revision(&self) -> Revision {
+        Revision::new(self.lock().next_revision(Instant::now()))
     }
 
     fn claim_now(&self, claim: &Claim) -> ClaimReply {
@@ -233,15 +246,18 @@ impl LocalStore {
                     fence: entry.fence,
                 };
             }
-            let taken = u32::try_from(record.slots.len()).unwrap_or(u32::MAX);
-            if taken >= claim.slots
-                && let Some(first) = record.slots.values().min_by_key(|entry| entry.ends)
-            {
-                return ClaimReply::Taken {
-                    retry_after: first.ends - now,
-                    holder: Some(first.node_id.clone()),
-                    revision: Revision::new(record.last_revision()),
-                };
+            let taken = record.slots.len();
+            if taken >= claim.slots as usize {
+                let mut entries: Vec<&Entry> = record.slots.values().collect();
+                entries.sort_by_key(|entry| entry.ends);
+                // Where others ask for more slots than this candidate, several must end before one is free for it.
+                if let Some(first) = entries.get(taken - claim.slots as usize) {
+                    return ClaimReply::Taken {
+                        retry_after: first.ends - now,
+                        holder: Some(first.node_id.clone()),
+                        revision: Revision::new(record.last_revision()),
+                    };
+                }
             }
             let slot = (0..claim.slots)
                 .find(|slot| !record.slots.contains_key(slot))

@@ -32,6 +32,12 @@ pub enum OnLost {
 /// | `max_tenure` | none | after it, extension stops and the lease is lost: a stuck body cannot lead for ever |
 /// | `name_pattern` | the name | the label of spans, when names are filled in from data |
 ///
+/// For a job that five schedulers start at about the same time, and that must run once: `wait` zero, so that who comes
+/// second is skipped, and a `min_lease` above the spread of their clocks, so that who comes late is skipped too. A
+/// `wait` that outlasts `min_lease` would run the job again.
+///
+/// With a `wait`, a store that fails for a moment is asked again until the wait is over; a `wait` of zero asks once.
+///
 /// ```
 /// use leader_core::LeaseOptions;
 /// use std::time::Duration;

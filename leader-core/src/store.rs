@@ -171,9 +171,10 @@ pub enum ClaimReply {
     },
     /// All slots are taken.
     Taken {
-        /// The shortest time after which one is free if nobody extends.
+        /// The shortest time after which one is free *for this claim* if nobody extends: where others ask for more
+        /// slots, several leases may have to end first.
         retry_after: Duration,
-        /// Who holds that one.
+        /// Who holds the lease that ends then.
         holder: Option<NodeId>,
         /// Where the name's history stands, for [`LeaseStore::watch`].
         revision: Revision,

@@ -22,4 +22,4 @@ pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;
 pub use server::{Server, ServerBuilder};
 pub use until::{until, until_some};
-pub use world::{Local, World, at_once, is_skipped, lead, ms, options, patient, waiting};
+pub use world::{Local, Redis, World, at_once, is_skipped, lead, ms, options, patient, waiting};

@@ -3,6 +3,7 @@
 mod binary;
 #[cfg(feature = "testcontainers")]
 mod docker;
+mod leash;
 mod login;
 mod port;
 mod settings;
@@ -252,7 +253,12 @@ impl Server {
 
     /// A connection of its own, logged in, for a test that speaks the protocol by hand.
     pub async fn connect(&self) -> io::Result<Connection> {
-        login::open(self.addr, self.admin.as_ref()).await
+        self.connect_at(self.addr).await
+    }
+
+    /// [`Server::connect`] by another way: through a proxy before this server.
+    pub async fn connect_at(&self, addr: SocketAddr) -> io::Result<Connection> {
+        login::open(addr, self.admin.as_ref()).await
     }
 
     /// Runs one command on a connection of its own. The server's errors are a [`Reply::Error`].

@@ -11,7 +11,12 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(5);
 
 pub(crate) fn send(child: &Mutex<Child>, signal: Signal) -> Pid {
-    let pid = pid(child);
+    let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+    let pid = Pid::from_child(&child);
+    // The number of one that has ended may be another's by now.
+    if let Ok(Some(end)) = child.try_wait() {
+        panic!("process {pid:?} cannot be sent {signal:?}: it has ended with {end}");
+    }
     match kill_process(pid, signal) {
         Ok(()) => pid,
         Err(error) => panic!("process {pid:?} cannot be sent {signal:?}: {error}"),
@@ -61,10 +66,6 @@ pub(crate) async fn kill(child: &Mutex<Child>) {
 pub(crate) fn kill_and_reap(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
-}
-
-fn pid(child: &Mutex<Child>) -> Pid {
-    Pid::from_child(&child.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn is_stopped(pid: Pid) -> Result<bool, Errno> {

@@ -5,6 +5,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use leader_core::{ElectorExt, Lease, LeaseOptions, LeaseOptionsBuilder, LocalElector};
+use leader_redis::RedisElector;
+
+use crate::server::Server;
 
 /// A store of the test's own, and candidates on it.
 pub trait World: Send + Sync + Sized + 'static {
@@ -12,10 +15,10 @@ pub trait World: Send + Sync + Sized + 'static {
     type Elector: leader_core::Elector + Clone + Debug + 'static;
 
     /// A fresh, empty store.
-    fn start() -> impl Future<Output = Self> + Send;
+    fn start() -> impl Future<Output = Self>;
 
     /// Another candidate.
-    fn candidate(&self, node_id: &str) -> impl Future<Output = Self::Elector> + Send;
+    fn candidate(&self, node_id: &str) -> impl Future<Output = Self::Elector>;
 }
 
 /// The store in this process, whose time is Tokio's.
@@ -34,6 +37,30 @@ impl World for Local {
     }
 }
 
+/// A Redis server of the test's own; each candidate has its own connections.
+#[derive(Debug)]
+pub struct Redis(Server);
+
+impl World for Redis {
+    type Elector = RedisElector;
+
+    async fn start() -> Self {
+        Self(Server::start().await)
+    }
+
+    async fn candidate(&self, node_id: &str) -> RedisElector {
+        let builder = RedisElector::builder()
+            .url(self.0.url())
+            .node_id(node_id)
+            // A shared machine stalls for longer than a server does.
+            .command_timeout(Duration::from_secs(5));
+        match builder.connect().await {
+            Ok(elector) => elector,
+            Err(error) => panic!("no candidate on {}: {error}", self.0.addr()),
+        }
+    }
+}
+
 /// Plays each scenario, an `async fn name<W: World>(world: W)`, on every store: on the local one under paused time, on
 /// a real Redis in real time.
 #[macro_export]
@@ -44,6 +71,15 @@ macro_rules! on_every_store {
                 #[tokio::test(start_paused = true)]
                 async fn $scenario() {
                     super::$scenario(<$crate::Local as $crate::World>::start().await).await;
+                }
+            )+
+        }
+
+        mod redis {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    super::$scenario(<$crate::Redis as $crate::World>::start().await).await;
                 }
             )+
         }

@@ -16,10 +16,11 @@ fn worker() -> Worker {
     Worker::spawn(env!("CARGO_BIN_EXE_worker"), &[])
 }
 
-async fn connect(proxy: &Proxy) -> Connection {
-    let mut connection = Connection::open(proxy.addr())
+async fn connect(server: &Server, proxy: &Proxy) -> Connection {
+    let mut connection = server
+        .connect_at(proxy.addr())
         .await
-        .expect("the proxy accepts");
+        .expect("the proxy is open");
     assert_eq!(
         connection
             .call(&["PING"])
@@ -73,6 +74,7 @@ async fn server_answers_and_counts_commands() {
 async fn server_is_gone_after_its_test() {
     let server = Server::start().await;
     let addr = server.addr();
+    server.freeze().await;
     drop(server);
     let refused = TcpStream::connect(addr).expect_err("nobody listens there now");
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
@@ -183,7 +185,7 @@ async fn servers_of_one_test_do_not_meet() {
 async fn proxy_is_cut_and_heals() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut connection = connect(&proxy).await;
+    let mut connection = connect(&server, &proxy).await;
     assert_eq!(proxy.connections(), 1);
 
     proxy.cut().await;
@@ -195,26 +197,29 @@ async fn proxy_is_cut_and_heals() {
     assert!(is_closed(late.call(&["PING"]).await));
 
     proxy.heal().await;
-    connect(&proxy).await;
+    connect(&server, &proxy).await;
 }
 
 #[tokio::test]
 async fn proxy_closes_connections_and_takes_new_ones() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut connections = [connect(&proxy).await, connect(&proxy).await];
+    let mut connections = [
+        connect(&server, &proxy).await,
+        connect(&server, &proxy).await,
+    ];
     proxy.kill_connections().await;
     for connection in &mut connections {
         assert!(is_closed(connection.call(&["PING"]).await));
     }
-    connect(&proxy).await;
+    connect(&server, &proxy).await;
 }
 
 #[tokio::test]
 async fn proxy_tells_that_the_server_is_gone() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut connection = connect(&proxy).await;
+    let mut connection = connect(&server, &proxy).await;
     server.kill().await;
     assert!(is_closed(connection.call(&["PING"]).await));
     let mut late = Connection::open(proxy.addr())
@@ -222,15 +227,15 @@ async fn proxy_tells_that_the_server_is_gone() {
         .expect("the proxy accepts, and closes");
     assert!(is_closed(late.call(&["PING"]).await));
     server.restart().await;
-    connect(&proxy).await;
+    connect(&server, &proxy).await;
 }
 
 #[tokio::test]
 async fn proxy_swallows_both_ways() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut idle = connect(&proxy).await;
-    let mut robbed = connect(&proxy).await;
+    let mut idle = connect(&server, &proxy).await;
+    let mut robbed = connect(&server, &proxy).await;
     proxy.blackhole();
     let mut late = Connection::open(proxy.addr())
         .await
@@ -261,7 +266,7 @@ async fn proxy_swallows_both_ways() {
 async fn proxy_hides_that_the_server_died_behind_a_black_hole() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut connection = connect(&proxy).await;
+    let mut connection = connect(&server, &proxy).await;
     proxy.blackhole();
     server.kill().await;
     assert!(timeout(A_MOMENT, connection.read()).await.is_err());
@@ -273,9 +278,9 @@ async fn proxy_hides_that_the_server_died_behind_a_black_hole() {
 async fn proxy_strands_present_connections_only() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut stranded = connect(&proxy).await;
+    let mut stranded = connect(&server, &proxy).await;
     proxy.strand_connections();
-    connect(&proxy).await;
+    connect(&server, &proxy).await;
     assert!(timeout(A_MOMENT, stranded.call(&["PING"])).await.is_err());
     proxy.heal().await;
     assert!(timeout(A_MOMENT, stranded.read()).await.is_err());
@@ -287,7 +292,7 @@ async fn proxy_strands_present_connections_only() {
 async fn proxy_holds_replies_and_keeps_their_order() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut connection = connect(&proxy).await;
+    let mut connection = connect(&server, &proxy).await;
     proxy.hold_replies();
     for _ in 0..3 {
         connection
@@ -316,7 +321,7 @@ async fn proxy_holds_replies_and_keeps_their_order() {
 async fn proxy_delays_each_direction() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut connection = connect(&proxy).await;
+    let mut connection = connect(&server, &proxy).await;
     for delays in [[100, 0], [0, 100]] {
         proxy.delay_requests(Duration::from_millis(delays[0]));
         proxy.delay_replies(Duration::from_millis(delays[1]));
@@ -333,7 +338,7 @@ async fn proxy_delays_each_direction() {
 async fn proxy_loses_exactly_the_reply_it_is_told_to() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let mut connection = connect(&proxy).await;
+    let mut connection = connect(&server, &proxy).await;
     let lost = proxy.lose_reply_to("INCR");
     // One packet, so that the replies come as one as well.
     connection
@@ -353,7 +358,7 @@ async fn proxy_loses_exactly_the_reply_it_is_told_to() {
     assert_eq!(server.command(&["GET", "n"]).await.integer(), 1);
 
     let lost = proxy.lose_reply_to_nth(2, "INCR");
-    let mut again = connect(&proxy).await;
+    let mut again = connect(&server, &proxy).await;
     assert_eq!(
         again
             .call(&["INCR", "n"])
@@ -418,4 +423,38 @@ async fn worker_is_frozen_thawed_and_killed() {
     worker.freeze().await;
     worker.kill().await;
     assert!(!worker.exit(LIMIT).await.success());
+}
+
+/// Runs itself once more, as the test that is killed.
+#[tokio::test]
+async fn killed_tests_leave_no_server() {
+    const INNER: &str = "LEADER_TEST_INNER";
+    if std::env::var_os(INNER).is_some() {
+        // With an option, so that a shared server is refused.
+        let server = Server::builder()
+            .arg("--maxclients")
+            .arg("100")
+            .start()
+            .await;
+        println!("\nserver at {}", server.addr());
+        std::future::pending::<()>().await;
+    }
+    let program = std::env::current_exe().expect("the test knows its own program");
+    let program = program.to_str().expect("its path is in UTF-8");
+    let args = [
+        &format!("{INNER}=1"),
+        program,
+        "--exact",
+        "killed_tests_leave_no_server",
+        "--nocapture",
+    ];
+    let mut test = Worker::spawn("env", &args);
+    let line = test.wait_for_line("server at ", LIMIT).await;
+    let addr = line.trim_start_matches("server at ");
+    TcpStream::connect(addr).expect("its server runs");
+    test.kill().await;
+    until("its server is gone as well", LIMIT, async || {
+        TcpStream::connect(addr).is_err()
+    })
+    .await;
 }

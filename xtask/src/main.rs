@@ -1,2 +1,60 @@
-//! The project's chores.
-fn main() {}
+//! The project's chores, the same for people and for CI: `cargo xtask --help`.
+
+mod ci;
+mod clock;
+mod command;
+mod docker;
+mod packages;
+mod servers;
+mod test;
+mod tree;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The project's chores.
+
+Usage: cargo xtask <command>
+
+Commands:
+  test [-- <args>]  Run unit, integration and documentation tests. Finds the server that they need, or installs one.
+                    <args> go to the test runner; documentation tests are then left out.
+  ci                Everything that must hold before a change lands: format, clippy, test, rustdoc, licences and bans,
+                    minimum Rust version, layering, no ignored tests.
+  docker            Run a part of the tests on servers in containers, on an engine that runs or that can be started.
+  audit             Ask the advisory database about the dependencies (needs the network).
+  help, --help      Show this text.
+
+Where tests find their server is said in CONTRIBUTING.md.";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["test"] => test::run(&[]),
+        ["test", "--", rest @ ..] => test::run(rest),
+        ["ci"] => ci::run(),
+        ["docker"] => docker::run(),
+        ["audit"] => ci::audit(),
+        ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        [] => Err(format!("which command?\n\n{HELP}")),
+        ["test", rest @ ..] => {
+            let rest = rest.join(" ");
+            Err(format!(
+                "arguments of the test runner come after `--`: cargo xtask test -- {rest}"
+            ))
+        }
+        [known @ ("ci" | "docker" | "audit"), ..] => Err(format!("`{known}` takes no arguments")),
+        [unknown, ..] => Err(format!("there is no command `{unknown}`\n\n{HELP}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

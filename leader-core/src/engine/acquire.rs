@@ -19,6 +19,9 @@ use crate::store::{Claim, ClaimReply, LeaseStore, Revision, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Waits that end within this time of each other rest on one answer: however many give up, they ask twenty times a
+/// second at most.
+const SHARED: Duration = Duration::from_millis(50);
 
 impl<S: LeaseStore> Engine<S> {
     pub(super) async fn acquire(
@@ -158,12 +161,19 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             }
             let asked = Instant::now();
             let last = asked >= self.deadline;
+            // Others whose wait ended with this one may have asked already.
+            if last
+                && let Some(answer) = queue.answer()
+                && answer.asked >= self.deadline
+            {
+                return answer.result.map(|full| skipped(&full));
+            }
             if talk.full.is_none() || last {
                 match self.ask().await {
                     Ok(Answer::Elected(lease)) => {
                         talk.full = self.full_with(&lease);
-                        if let Some(full) = talk.full.clone() {
-                            queue.note(asked, Ok(full));
+                        if let Some(full) = &talk.full {
+                            queue.note(asked, Ok(full.clone()));
                         }
                         return Ok(Acquisition::Elected(lease));
                     }
@@ -199,12 +209,15 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     /// now: the last one the queue got, or, shared by all whose wait ends together, a claim of its own.
     async fn last_call(&mut self, queue: &Queue) -> Result<Acquisition, StoreError> {
         let limit = self.limit();
-        let Ok(_turn) = timeout_at(limit, queue.last_call.lock()).await else {
+        let Ok(_turn) = timeout_at(limit, queue.last_call.acquire()).await else {
             return Err(StoreError::no_answer(self.engine.store.command_timeout()));
         };
-        let fresh = self
-            .deadline
-            .checked_sub(self.engine.store.command_timeout());
+        // Of one slot, the first in the queue takes what is freed since an answer. Of several, it leaves the others.
+        let fresh = if self.claim.slots == 1 {
+            self.deadline.checked_sub(SHARED)
+        } else {
+            Some(self.deadline)
+        };
         if let Some(answer) = queue.answer()
             && fresh.is_none_or(|fresh| answer.asked >= fresh)
         {
@@ -212,13 +225,13 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         }
         let asked = Instant::now();
         let answer = self.ask().await;
-        let news = match &answer {
+        let known = match &answer {
             Ok(Answer::Elected(lease)) => self.full_with(lease).map(Ok),
             Ok(Answer::Full(full)) => Some(Ok(full.clone())),
             Err(error) => Some(Err(error.clone())),
         };
-        if let Some(news) = news {
-            queue.note(asked, news);
+        if let Some(known) = known {
+            queue.note(asked, known);
         }
         Ok(match answer? {
             Answer::Elected(lease) => Acquisition::Elected(lease),
@@ -226,8 +239,8 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         })
     }
 
-    /// What a queue knows after this attempt was granted `lease`: with one slot, that it is taken. Of several, others
-    /// may be free.
+    /// What a queue knows after this attempt was granted `lease`: with one slot, the next need not ask to know that it
+    /// is taken; with several, another may be free.
     fn full_with(&self, lease: &Lease) -> Option<Full> {
         (self.claim.slots == 1).then(|| Full {
             until: Instant::now() + self.options.lease(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tokio::runtime;
+use tokio::runtime::{self, Handle};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -58,9 +58,14 @@ impl Agenda {
         let first = self.times.first().copied();
         self.times.insert((entry.at, key));
         if first.is_none_or(|(at, _)| entry.at < at) {
-            self.bell.notify_one();
+            self.ring(&entry.tenure.runtime);
         }
         self.entries.insert(key, entry);
+    }
+
+    fn ring(&self, runtime: &Handle) {
+        self.bell.notify_one();
+        not_next(runtime);
     }
 
     fn take(&mut self, key: u64) -> Option<Entry> {
@@ -98,7 +103,7 @@ impl Keepers {
             && agenda.entries.is_empty()
         {
             // The keeper ends when it has nothing left.
-            agenda.bell.notify_one();
+            agenda.ring(&tenure.runtime);
         }
     }
 
@@ -177,6 +182,13 @@ impl Keepers {
     }
 }
 
+/// Lets any worker run the task that was just woken. A multi-thread runtime keeps it for the worker that woke it, as the
+/// very next to run and out of the others' reach; if the task at hand then blocks that worker, as a body may, the
+/// keeper would be stuck behind it, and with it every lease. A task that is woken after it takes its place.
+fn not_next(runtime: &Handle) {
+    runtime.spawn(std::future::ready(()));
+}
+
 /// When a lease that lives until its present deadline is to be extended: at a third of its time, spread a little. A
 /// lease that was explicitly extended for longer is left alone until as much of it is left.
 fn next_extension(tenure: &Tenure) -> Instant {
@@ -227,6 +239,7 @@ impl<S: LeaseStore> Engine<S> {
         if hire {
             let work = keep(self.clone(), runtime, bell);
             tenure.runtime.spawn(self.background.wrap(work));
+            not_next(&tenure.runtime);
         }
     }
 

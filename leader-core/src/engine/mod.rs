@@ -88,6 +88,14 @@ impl<S: LeaseStore> StoreElector<S> {
             tasks: self.engine.tracker.len(),
         }
     }
+
+    /// The tenures that are valid by the last look at the clock, for an elector that loses them at a word.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn tenures_in_force(&self) -> Vec<Arc<Tenure>> {
+        let held = self.engine.held();
+        let in_force = |tenure: &&Arc<Tenure>| tenure.phase_now() == Phase::Held;
+        held.values().filter(in_force).cloned().collect()
+    }
 }
 
 impl<S: LeaseStore> Clone for StoreElector<S> {

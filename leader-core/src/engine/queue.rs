@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::chance;
@@ -34,7 +35,7 @@ impl Queues {
         let queue = if let Some((_, queue)) = queues.iter().find(|(of, _)| *of == slots) {
             queue.clone()
         } else {
-            let queue = Arc::new(Queue::new());
+            let queue = Arc::new(Queue::new(slots));
             queues.push((slots, queue.clone()));
             queue
         };
@@ -94,8 +95,9 @@ impl Drop for Place<'_> {
 pub(crate) struct Queue {
     /// Held by the first in the queue. Tokio's mutex serves in the order of arrival.
     pub(crate) talk: tokio::sync::Mutex<Talk>,
-    /// Held by one of those who ask at the end of their wait without ever having become the first.
-    pub(crate) last_call: tokio::sync::Mutex<()>,
+    /// Held by those who ask at the end of their wait without ever having become the first: as many at a time as there
+    /// are slots to be had.
+    pub(crate) last_call: Semaphore,
     answer: Mutex<Option<Answer>>,
     sender: HintSender,
     watched: AtomicBool,
@@ -132,7 +134,7 @@ pub(crate) struct Talk {
 }
 
 impl Queue {
-    fn new() -> Self {
+    fn new(slots: u32) -> Self {
         let (sender, hints) = hints();
         Self {
             talk: tokio::sync::Mutex::new(Talk {
@@ -140,7 +142,7 @@ impl Queue {
                 watching: None,
                 hints,
             }),
-            last_call: tokio::sync::Mutex::new(()),
+            last_call: Semaphore::new(slots as usize),
             answer: Mutex::new(None),
             sender,
             watched: AtomicBool::new(false),

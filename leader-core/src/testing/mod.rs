@@ -1,4 +1,21 @@
 //! For tests, ours and yours.
+//!
+//! | to test | take |
+//! |---|---|
+//! | a service | [`LocalElector`](crate::LocalElector) for candidates that compete, [`ScriptedElector`] for an outcome at a word |
+//! | a store | [`conformance_tests!`](crate::conformance_tests): each promise of [`LeaseStore`](crate::store::LeaseStore) as a test |
+//! | what happens when a store fails, is slow, or repeats itself | [`FaultyStore`] around any store |
+//! | that nothing is left behind | [`Footprint`] |
+//!
+//! All of it obeys Tokio's clock, so that under
+//! [`tokio::time::pause`](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) hours pass in no time.
+
+pub mod conformance;
+pub mod faulty;
+mod scripted;
+
+pub use faulty::{Fault, Faults, FaultyStore};
+pub use scripted::ScriptedElector;
 
 /// What an elector has at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -33,7 +33,9 @@ impl Server {
     pub(crate) fn new(kind: ServerKind, micros: u64) -> Self {
         match kind {
             ServerKind::Model => Self::Model(Model::default()),
-            ServerKind::Local => Self::Local(LocalStore::starting_at(micros)),
+            ServerKind::Local => {
+                Self::Local(LocalStore::starting_at(Duration::from_micros(micros)))
+            }
         }
     }
 

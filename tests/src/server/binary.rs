@@ -1,5 +1,6 @@
 //! A server process started from a binary on this machine.
 
+use super::leash::Leash;
 use super::login::Login;
 use super::port::ReservedPort;
 use super::settings::Settings;
@@ -23,6 +24,7 @@ pub(super) struct Binary {
     port: ReservedPort,
     dir: TempDir,
     child: Mutex<Child>,
+    leash: Mutex<Option<Leash>>,
 }
 
 impl Binary {
@@ -35,14 +37,16 @@ impl Binary {
             let args = settings.command_line("127.0.0.1", port.number());
             let dir = tempfile::tempdir()
                 .unwrap_or_else(|e| panic!("no directory for a server can be made: {e}"));
-            let child = Mutex::new(spawn(program, &args, dir.path()));
+            let child = spawn(program, &args, dir.path());
+            let leash = Mutex::new(Some(Leash::on(&child)));
             let binary = Self {
                 program: program.to_owned(),
                 args,
                 admin: settings.admin(),
                 port,
                 dir,
-                child,
+                child: Mutex::new(child),
+                leash,
             };
             match binary.until_ready().await {
                 Ok(()) => return binary,
@@ -61,12 +65,15 @@ impl Binary {
     }
 
     pub(super) async fn kill(&self) {
+        self.unleash();
         signal::kill(&self.child).await;
     }
 
     pub(super) async fn restart(&self) {
         self.kill().await;
-        *self.child() = spawn(&self.program, &self.args, self.dir.path());
+        let child = spawn(&self.program, &self.args, self.dir.path());
+        *self.leash() = Some(Leash::on(&child));
+        *self.child() = child;
         if let Err(log) = self.until_ready().await {
             panic!(
                 "{} did not come back at {}:\n{log}",
@@ -110,6 +117,14 @@ impl Binary {
             .unwrap_or_else(|error| format!("(it left no log: {error})"))
     }
 
+    fn unleash(&self) {
+        drop(self.leash().take());
+    }
+
+    fn leash(&self) -> MutexGuard<'_, Option<Leash>> {
+        self.leash.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn child(&self) -> MutexGuard<'_, Child> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,6 +132,7 @@ impl Binary {
 
 impl Drop for Binary {
     fn drop(&mut self) {
+        self.unleash();
         signal::kill_and_reap(&mut self.child());
     }
 }

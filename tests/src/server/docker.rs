@@ -6,10 +6,13 @@ use std::collections::HashMap;
 use std::env;
 use std::fmt::Display;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use testcontainers::bollard::Docker as Engine;
 use testcontainers::bollard::models::PortBinding;
 use testcontainers::bollard::query_parameters::KillContainerOptionsBuilder;
+use testcontainers::core::IntoContainerPort;
 use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt};
 use tokio::runtime::Runtime;
@@ -24,6 +27,8 @@ const INNER_PORT: u16 = 6379;
 pub(super) struct Docker {
     port: ReservedPort,
     container: Option<Arc<ContainerAsync<GenericImage>>>,
+    /// The engine refuses to pause what is paused; a signal would not.
+    frozen: AtomicBool,
 }
 
 impl Docker {
@@ -41,7 +46,9 @@ impl Docker {
             settings.command_line("0.0.0.0", INNER_PORT)
         };
         let line = ["redis-server".to_owned()].into_iter().chain(args);
-        let mut request = GenericImage::new(name, tag).with_cmd(line);
+        let mut request = GenericImage::new(name, tag)
+            .with_exposed_port(INNER_PORT.tcp())
+            .with_cmd(line);
         request = if on_host {
             request.with_network("host")
         } else {
@@ -60,6 +67,7 @@ impl Docker {
         Self {
             port,
             container: Some(Arc::new(container)),
+            frozen: AtomicBool::new(false),
         }
     }
 
@@ -68,6 +76,7 @@ impl Docker {
     }
 
     pub(super) async fn kill(&self) {
+        self.frozen.store(false, Ordering::SeqCst);
         let container = self.container();
         on_runtime("kill", async move {
             if !container.is_running().await.unwrap_or(false) {
@@ -77,7 +86,7 @@ impl Docker {
             let signal = KillContainerOptionsBuilder::new().signal("KILL").build();
             engine.kill_container(container.id(), Some(signal)).await?;
             while container.is_running().await.unwrap_or(false) {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
             Ok::<_, testcontainers::bollard::errors::Error>(())
         })
@@ -91,11 +100,17 @@ impl Docker {
     }
 
     pub(super) async fn freeze(&self) {
+        if self.frozen.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let container = self.container();
         on_runtime("pause", async move { container.pause().await }).await;
     }
 
     pub(super) async fn thaw(&self) {
+        if !self.frozen.swap(false, Ordering::SeqCst) {
+            return;
+        }
         let container = self.container();
         on_runtime("unpause", async move { container.unpause().await }).await;
     }

@@ -27,6 +27,11 @@ pub(super) enum Source {
     Docker,
 }
 
+#[cfg(feature = "testcontainers")]
+const DOCKER: Option<Source> = Some(Source::Docker);
+#[cfg(not(feature = "testcontainers"))]
+const DOCKER: Option<Source> = None;
+
 /// The source that the environment names, else the first that is there.
 pub(super) fn of_this_process() -> Source {
     let found = choose(|name| env::var_os(name).filter(|value| !value.is_empty()));
@@ -44,22 +49,15 @@ fn choose(var: impl Fn(&str) -> Option<OsString>) -> Result<Source, String> {
         None => match (text(URL), binary()?) {
             (Some(url), _) => Ok(Source::Shared(url)),
             (None, Some(program)) => Ok(Source::Binary(program)),
-            (None, None) => docker().ok_or_else(|| NONE_FOUND.to_owned()),
+            (None, None) => DOCKER.ok_or_else(|| NONE_FOUND.to_owned()),
         },
         Some("url") => text(URL).map(Source::Shared).ok_or_else(|| format!("{BACKEND}=url needs {URL}")),
         Some("binary") => binary()?.map(Source::Binary).ok_or_else(|| NONE_FOUND.to_owned()),
-        Some("docker") => docker().ok_or_else(|| {
+        Some("docker") => DOCKER.ok_or_else(|| {
             format!("{BACKEND}=docker needs the tests to be built with `--features leader-tests/testcontainers`")
         }),
         Some(other) => Err(format!("{BACKEND} is url, binary or docker, not {other:?}")),
     }
-}
-
-fn docker() -> Option<Source> {
-    #[cfg(feature = "testcontainers")]
-    return Some(Source::Docker);
-    #[cfg(not(feature = "testcontainers"))]
-    None
 }
 
 fn on_path(path: &OsString) -> Option<PathBuf> {

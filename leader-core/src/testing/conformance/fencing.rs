@@ -1,0 +1,160 @@
+//! Fencing tokens and revisions: numbers that only grow.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::support::{Candidate, Grant, LONG, SHORT, Stage, less_drift, unique};
+use crate::store::{LeaseStore, Revision};
+
+/// However a tenure ended, the next one has a greater fencing token.
+pub async fn g01_fencing_tokens_grow_with_every_grant(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let mut last = None;
+    for end in [End::Release, End::Keep, End::Evict, End::Abandon, End::Expire] {
+        for _ in 0..3 {
+            let peer = stage.candidate("peer");
+            let grant = peer
+                .elected_in_time(end.lease(), "a name is free after each end")
+                .await;
+            assert!(
+                Some(grant.fence) > last,
+                "fencing tokens grow: {last:?} was followed by {grant:?}"
+            );
+            last = Some(grant.fence);
+            end.bring(&stage, &peer, grant).await;
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    Release,
+    Keep,
+    Evict,
+    Abandon,
+    Expire,
+}
+
+impl End {
+    fn lease(self) -> Duration {
+        match self {
+            Self::Expire => SHORT / 2,
+            _ => LONG,
+        }
+    }
+
+    async fn bring<S: LeaseStore>(
+        self,
+        stage: &Stage<'_, S>,
+        peer: &Candidate<'_, S>,
+        grant: Grant,
+    ) {
+        let release = match self {
+            Self::Release => peer.release_of(grant.slot),
+            Self::Keep => peer.release_of(grant.slot).keeping(SHORT / 2),
+            Self::Abandon => peer.abandonment(LONG),
+            Self::Evict => {
+                assert_eq!(stage.evict().await, 1, "one slot was taken");
+                return;
+            }
+            Self::Expire => return,
+        };
+        peer.released(release, "a lease in force is released").await;
+    }
+}
+
+/// Names that are led in turn each have growing fencing tokens.
+pub async fn g01_fencing_tokens_grow_for_each_of_many_names(store: &impl LeaseStore) {
+    let names: Vec<String> = (0..20).map(|_| unique()).collect();
+    let mut last = vec![None; names.len()];
+    for _ in 0..3 {
+        for (name, last) in names.iter().zip(&mut last) {
+            let peer = Stage::named(store, name).candidate("peer");
+            let grant = peer.elected(LONG, "a free name is granted").await;
+            assert!(
+                Some(grant.fence) > *last,
+                "fencing tokens grow: {last:?} was followed by {grant:?}"
+            );
+            *last = Some(grant.fence);
+            peer.released(peer.release_of(grant.slot), "a held name is released")
+                .await;
+        }
+    }
+}
+
+/// The slots of a name share one sequence: a later grant has a greater fencing token, whatever its slot.
+pub async fn g01_slots_share_one_sequence(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let mut last = None;
+    for round in 0..4 {
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            let peer = stage.candidate_of(3, "peer");
+            let grant = peer.elected(LONG, "a free slot is granted").await;
+            assert!(
+                Some(grant.fence) > last,
+                "fencing tokens grow over all slots: {last:?} was followed by {grant:?}"
+            );
+            last = Some(grant.fence);
+            held.push((peer, grant));
+        }
+        // Freed in another order than taken.
+        held.rotate_left(round % 3);
+        for (peer, grant) in held {
+            peer.released(peer.release_of(grant.slot), "a held slot is released")
+                .await;
+        }
+    }
+}
+
+/// Each grant and each release takes a greater revision than all before, and a denial says where the history stands.
+pub async fn revisions_grow_with_each_grant_and_each_release(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let mut last = Revision::default();
+    for _ in 0..5 {
+        let peer = stage.candidate("peer");
+        let grant = peer.elected(LONG, "a free name is granted").await;
+        let granted = Revision::from(grant.fence);
+        assert!(granted > last, "a grant's revision is after all before it");
+
+        let denial = stage.candidate("other").denied("the name is held").await;
+        assert!(denial.revision >= granted, "the history has come this far");
+
+        let released = peer
+            .released(peer.release_of(grant.slot), "a held name is released")
+            .await;
+        assert!(
+            released > denial.revision,
+            "a waiter tells a later release from those it knows: {released:?} is not after {denial:?}"
+        );
+        last = released;
+    }
+}
+
+/// The numbers carry the store's time in microseconds, so that a store that has forgotten the last one still goes on
+/// above it. They fit in 53 bits.
+pub async fn g02_fencing_tokens_carry_the_time(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let mut before = None;
+    for _ in 0..2 {
+        let peer = stage.candidate("peer");
+        let asked = Instant::now();
+        let grant = peer.elected(LONG, "a free name is granted").await;
+        let answered = Instant::now();
+        peer.released(peer.release_of(grant.slot), "a held name is released")
+            .await;
+        let fence = grant.fence.get();
+        assert!(fence < 1 << 53, "{fence} fits in the 53 bits of a double");
+        if let Some((earlier, since)) = before {
+            let passed = asked - since;
+            let grown = Duration::from_micros(fence - earlier);
+            assert!(
+                grown >= less_drift(passed),
+                "in {passed:?} the fencing token grew by {grown:?} only"
+            );
+        }
+        before = Some((fence, answered));
+        sleep(SHORT).await;
+    }
+}

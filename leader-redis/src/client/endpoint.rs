@@ -1,0 +1,63 @@
+//! [`Endpoint`]: where a server is, and how to log in.
+
+use std::fmt;
+
+use fred::interfaces::ClientLike;
+use fred::types::config::Config;
+
+use super::Shared;
+
+/// Where a server is, and how to log in.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    pub(super) config: Config,
+}
+
+impl Endpoint {
+    /// Reads a URL; on failure says why, in words that have nothing of the URL in them.
+    pub(crate) fn from_url(url: &str) -> Result<Self, String> {
+        match Config::from_url_centralized(url) {
+            Ok(config) => Ok(Self { config }),
+            Err(error) => Err(error.details().to_owned()),
+        }
+    }
+
+    /// Where `client` is connected to.
+    pub(crate) fn of(client: &Shared) -> Self {
+        Self {
+            config: client.client_config(),
+        }
+    }
+
+    /// Whether it is one server, reached directly.
+    pub(crate) fn is_one_server(&self) -> bool {
+        self.config.server.is_centralized() || self.config.server.is_unix_socket()
+    }
+
+    /// `host:port`, for people.
+    pub(crate) fn address(&self) -> String {
+        let hosts = self.config.server.hosts();
+        let hosts: Vec<String> = hosts
+            .iter()
+            .map(|server| format!("{}:{}", server.host, server.port))
+            .collect();
+        hosts.join(",")
+    }
+
+    pub(crate) fn host_and_port(&self) -> Option<(String, u16)> {
+        let server = self.config.server.hosts().into_iter().next()?;
+        Some((server.host.to_string(), server.port))
+    }
+
+    pub(crate) fn has_user_without_password(&self) -> bool {
+        self.config.username.is_some() && self.config.password.is_none()
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("address", &self.address())
+            .finish_non_exhaustive()
+    }
+}

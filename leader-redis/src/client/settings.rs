@@ -1,0 +1,88 @@
+//! What fred is told, since what it does otherwise would hurt here, and what its errors mean.
+
+use std::time::Duration;
+
+use fred::error::{Error, ErrorKind};
+use fred::socket2::TcpKeepalive;
+use fred::types::config::{Options, ReconnectPolicy, TcpConfig, UnresponsiveConfig};
+use fred::types::{Builder, RespVersion};
+
+use super::{Endpoint, Purpose};
+use crate::fault::Failure;
+
+pub(super) fn builder(endpoint: &Endpoint, purpose: Purpose, limit: Duration) -> Builder {
+    let mut config = endpoint.config.clone();
+    // Who cannot connect at first is told so; from then on the policy below holds.
+    config.fail_fast = true;
+    if purpose == Purpose::Messages {
+        config.version = RespVersion::RESP3;
+    }
+    let mut policy = ReconnectPolicy::new_exponential(0, 20, 250, 2);
+    policy.set_jitter(20);
+    let mut builder = Builder::from_config(config);
+    builder
+        .set_policy(policy)
+        .with_performance_config(|performance| {
+            performance.default_command_timeout = limit;
+            performance.broadcast_channel_capacity = 1024;
+        })
+        .with_connection_config(|connection| {
+            connection.connection_timeout = limit;
+            connection.internal_command_timeout = limit;
+            connection.max_command_attempts = 1;
+            // Long enough for the slow answer of a server that is not dead.
+            connection.unresponsive = UnresponsiveConfig {
+                max_timeout: Some(limit * 2),
+                interval: (limit / 2).max(Duration::from_millis(5)),
+            };
+            connection.tcp = TcpConfig {
+                nodelay: Some(true),
+                keepalive: Some(TcpKeepalive::new().with_time(Duration::from_secs(15))),
+                ..TcpConfig::default()
+            };
+            // `max_command_buffer_len` stays 0, for unbounded: when a bounded buffer is full, fred loses its own order
+            // to reconnect, and the client with it. The time limits bound the buffer.
+        });
+    builder
+}
+
+/// All three are needed: the time limit holds from queue to answer, `fail_fast` keeps commands out of the queue while
+/// there is no connection, and one attempt keeps a command from being sent again after a reconnect.
+pub(super) fn options(limit: Duration) -> Options {
+    Options {
+        // Zero would be no limit.
+        timeout: Some(limit.max(Duration::from_millis(1))),
+        max_attempts: Some(1),
+        fail_fast: true,
+        ..Options::default()
+    }
+}
+
+pub(super) fn failure(error: &Error, limit: Duration) -> Failure {
+    let words = error.details();
+    match error.kind() {
+        ErrorKind::Timeout => Failure::NoAnswer(limit),
+        ErrorKind::Canceled | ErrorKind::Backpressure | ErrorKind::InvalidCommand => {
+            Failure::NotSent(None)
+        }
+        ErrorKind::Parse | ErrorKind::NotFound | ErrorKind::Protocol => {
+            Failure::Malformed(words.to_owned())
+        }
+        // What servers say; but fred's own words are of the unknown kind as well.
+        ErrorKind::Unknown => match words {
+            "Failed to route command."
+            | "Client is not initialized."
+            | "Failed to send command to router." => Failure::NotSent(None),
+            "channel closed" | "Too many failed write attempts." => {
+                Failure::Cut("the connection was given up".to_owned())
+            }
+            words => Failure::Refused(words.to_owned()),
+        },
+        ErrorKind::Auth | ErrorKind::Cluster | ErrorKind::InvalidArgument => {
+            Failure::Refused(words.to_owned())
+        }
+        ErrorKind::Config | ErrorKind::Url => Failure::Client(words.to_owned()),
+        // Input and output, TLS, routing: the way to the server.
+        _ => Failure::Cut(words.to_owned()),
+    }
+}

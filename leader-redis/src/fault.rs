@@ -1,0 +1,326 @@
+//! [`Failure`]: why there is no answer, or what the answer refuses. The only file that reads the text of servers'
+//! errors.
+
+use std::time::Duration;
+
+use leader_core::BackendKind;
+use leader_core::store::StoreError;
+
+use crate::reply::Oddity;
+
+/// Why a command brought no usable answer, before it is known which kind of failure that is.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// It may have been executed, and may yet be.
+    NoAnswer(Duration),
+    /// The connection ended while the command was under way.
+    Cut(String),
+    /// It was never sent, and why: what the last attempt to connect brought, if that is known.
+    NotSent(Option<Box<Failure>>),
+    /// The server's refusal, in its words.
+    Refused(String),
+    /// An answer that could not be understood.
+    Malformed(String),
+    /// Something that is not ours stands at the key.
+    Foreign,
+    /// The client library's own trouble.
+    Client(String),
+}
+
+impl From<Oddity> for Failure {
+    fn from(oddity: Oddity) -> Self {
+        match oddity {
+            Oddity::Foreign => Self::Foreign,
+            Oddity::Malformed(what) => Self::Malformed(what),
+            Oddity::Refused(words) => Self::Refused(words),
+        }
+    }
+}
+
+impl Failure {
+    /// The server does not know a script by its digest.
+    pub(crate) fn is_unknown_script(&self) -> bool {
+        matches!(self, Self::Refused(words) if code(words) == "NOSCRIPT")
+    }
+
+    pub(crate) fn kind(&self) -> BackendKind {
+        match self {
+            Self::NoAnswer(_) => BackendKind::TimedOut,
+            Self::Cut(_) | Self::NotSent(None) => BackendKind::Unreachable,
+            Self::NotSent(Some(why)) => why.kind(),
+            Self::Refused(words) => kind_of(words),
+            Self::Malformed(_) => BackendKind::MalformedReply,
+            Self::Foreign => BackendKind::WrongType,
+            Self::Client(_) => BackendKind::Other,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::NoAnswer(limit) => format!("no answer within {limit:?}"),
+            Self::Cut(words) => format!("the connection failed: {}", plain(words)),
+            Self::NotSent(None) => "not connected".to_owned(),
+            Self::NotSent(Some(why)) => match &**why {
+                Self::Cut(words) => format!("not connected: {}", plain(words)),
+                why => format!("not connected: {}", why.words()),
+            },
+            Self::Refused(words) => discreet(words),
+            Self::Malformed(what) => what.clone(),
+            Self::Foreign => "it is a hash that this library did not write".to_owned(),
+            Self::Client(words) => words.clone(),
+        }
+    }
+
+    /// What the engine is told: the server's address and words. `key` is what the step was about.
+    pub(crate) fn at(&self, address: &str, key: Option<&str>) -> StoreError {
+        let kind = self.kind();
+        let mut words = self.words();
+        if let (BackendKind::WrongType, Some(key)) = (kind, key) {
+            words = format!(
+                "`{key}` holds something else ({words}); move it away, or set another key prefix"
+            );
+        }
+        let source = ServerError {
+            address: address.to_owned(),
+            words,
+        };
+        let error = StoreError::new(kind, source);
+        match self {
+            Self::NotSent(_) => error.not_run(),
+            _ => error,
+        }
+    }
+}
+
+/// Which server, and what it said. Never a password or a user's name.
+#[derive(Debug, thiserror::Error)]
+#[error("{address}: {words}")]
+struct ServerError {
+    address: String,
+    words: String,
+}
+
+/// What kind of refusal a server's words are.
+fn kind_of(words: &str) -> BackendKind {
+    match code(words) {
+        "READONLY" | "MISCONF" => BackendKind::ReadOnly,
+        "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "NOREPLICAS" => {
+            BackendKind::NotReady
+        }
+        "OOM" => BackendKind::OutOfMemory,
+        "NOPERM" | "NOAUTH" | "WRONGPASS" | "DENIED" => BackendKind::Denied,
+        "WRONGTYPE" => BackendKind::WrongType,
+        "ERR" if DENIALS.iter().any(|denial| words.contains(denial)) => BackendKind::Denied,
+        "ERR" if words.contains("max number of clients") => BackendKind::NotReady,
+        _ => BackendKind::Other,
+    }
+}
+
+/// Refusals that have no code of their own: those of commands within scripts, and of logins.
+const DENIALS: [&str; 4] = [
+    "The user executing the script can't",
+    "ERR AUTH ",
+    "ERR Client sent AUTH",
+    "ERR invalid password",
+];
+
+/// The code of a refusal: its first word, or, when a script failed, that of the command that failed within it. Servers
+/// before 7.0 say `ERR Error running script (call to f_..): @user_script:9: @user_script: 9: -READONLY You can't ..`.
+fn code(words: &str) -> &str {
+    let inner = match words.find("@user_script") {
+        Some(start) => words[start..]
+            .find(" -")
+            .map_or(words, |code| &words[start + code + 2..]),
+        None => words.trim_start_matches('-'),
+    };
+    let code = inner.split([' ', '\r', '\n']).next().unwrap_or_default();
+    let is_code = !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase());
+    if is_code {
+        code
+    } else {
+        words.split(' ').next().unwrap_or_default()
+    }
+}
+
+/// A server's words without what they repeat of a login.
+fn discreet(words: &str) -> String {
+    // A server that does not know AUTH or HELLO answers with their arguments.
+    let words = words
+        .split_once(", with args beginning with")
+        .map_or(words, |(words, _)| words);
+    if let Some((_, rest)) = words
+        .strip_prefix("NOPERM User ")
+        .and_then(|words| words.split_once(' '))
+    {
+        return format!("NOPERM this user {rest}");
+    }
+    words.trim_start_matches('-').to_owned()
+}
+
+/// `Os { code: 111, kind: ConnectionRefused, message: "Connection refused" }` in plain words.
+fn plain(words: &str) -> String {
+    let message = words
+        .split_once("message: \"")
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map_or(words, |(message, _)| message);
+    message.trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(words: &str, kind: BackendKind) {
+        let failure = Failure::Refused(words.to_owned());
+        assert_eq!(failure.kind(), kind, "{words}");
+    }
+
+    #[test]
+    fn refusals_are_told_apart_by_their_code() {
+        for (words, kind) in [
+            (
+                "READONLY You can't write against a read only replica. script: ab12, on @user_script:9.",
+                BackendKind::ReadOnly,
+            ),
+            (
+                "MISCONF Redis is configured to save RDB snapshots, but",
+                BackendKind::ReadOnly,
+            ),
+            (
+                "LOADING Redis is loading the dataset in memory",
+                BackendKind::NotReady,
+            ),
+            ("MASTERDOWN Link with MASTER is down", BackendKind::NotReady),
+            ("CLUSTERDOWN The cluster is down", BackendKind::NotReady),
+            (
+                "TRYAGAIN Multiple keys request during rehashing",
+                BackendKind::NotReady,
+            ),
+            ("BUSY Redis is busy running a script", BackendKind::NotReady),
+            (
+                "NOREPLICAS Not enough good replicas to write.",
+                BackendKind::NotReady,
+            ),
+            ("ERR max number of clients reached", BackendKind::NotReady),
+            (
+                "OOM command not allowed when used memory > 'maxmemory'.",
+                BackendKind::OutOfMemory,
+            ),
+            (
+                "NOPERM this user has no permissions to run the 'evalsha' command",
+                BackendKind::Denied,
+            ),
+            ("NOAUTH Authentication required.", BackendKind::Denied),
+            (
+                "WRONGPASS invalid username-password pair or user is disabled.",
+                BackendKind::Denied,
+            ),
+            (
+                "DENIED Redis is running in protected mode because",
+                BackendKind::Denied,
+            ),
+            (
+                "ERR AUTH <password> called without any password configured for the default user.",
+                BackendKind::Denied,
+            ),
+            (
+                "ERR The user executing the script can't run this command or subcommand script: ab12",
+                BackendKind::Denied,
+            ),
+            (
+                "WRONGTYPE Operation against a key holding the wrong kind of value",
+                BackendKind::WrongType,
+            ),
+            ("ERR unknown command 'EVALSHA'", BackendKind::Other),
+            ("MOVED 1234 10.0.0.1:6379", BackendKind::Other),
+            ("", BackendKind::Other),
+        ] {
+            refused(words, kind);
+        }
+    }
+
+    #[test]
+    fn what_fails_within_a_script_is_told_apart_as_older_servers_put_it() {
+        let within =
+            "ERR Error running script (call to f_3f2a): @user_script:48: @user_script: 48: ";
+        for (words, kind) in [
+            (
+                "-READONLY You can't write against a read only replica.",
+                BackendKind::ReadOnly,
+            ),
+            (
+                "-OOM command not allowed when used memory > 'maxmemory'.",
+                BackendKind::OutOfMemory,
+            ),
+            ("-WRONGTYPE Operation against a key", BackendKind::WrongType),
+            (
+                "The user executing the script can't run this command or subcommand",
+                BackendKind::Denied,
+            ),
+            ("attempt to index a nil value", BackendKind::Other),
+        ] {
+            refused(&format!("{within}{words}"), kind);
+        }
+        // As a batch's answers have it, where an older server leaves the dash in front.
+        refused(
+            "-READONLY You can't write against a read only replica.",
+            BackendKind::ReadOnly,
+        );
+    }
+
+    #[test]
+    fn only_an_unknown_script_is_an_unknown_script() {
+        let unknown = |words: &str| Failure::Refused(words.to_owned()).is_unknown_script();
+        assert!(unknown("NOSCRIPT No matching script. Please use EVAL."));
+        assert!(!unknown("ERR NOSCRIPT"));
+        assert!(!Failure::Cut("NOSCRIPT".to_owned()).is_unknown_script());
+    }
+
+    #[test]
+    fn a06_words_have_the_address_and_nothing_of_the_login() {
+        let login = "ERR unknown command `AUTH`, with args beginning with: `billing`, `pa55`, ";
+        let error = Failure::Refused(login.to_owned()).at("cache:6379", None);
+        assert_eq!(error.to_string(), "cache:6379: ERR unknown command `AUTH`");
+
+        let user = "NOPERM User billing has no permissions to run the 'evalsha' command";
+        let error = Failure::Refused(user.to_owned()).at("cache:6379", None);
+        assert_eq!(
+            error.to_string(),
+            "cache:6379: NOPERM this user has no permissions to run the 'evalsha' command"
+        );
+        assert!(!format!("{error:?}").contains("billing"));
+    }
+
+    #[test]
+    fn only_what_was_not_sent_has_certainly_not_run() {
+        let refused = "Os { code: 111, kind: ConnectionRefused, message: \"Connection refused\" }";
+        let cut = Failure::Cut(refused.to_owned());
+        assert!(cut.at("a:1", None).may_have_run());
+        assert!(
+            Failure::NoAnswer(Duration::from_secs(1))
+                .at("a:1", None)
+                .may_have_run()
+        );
+
+        let not_sent = Failure::NotSent(Some(Box::new(cut))).at("a:1", None);
+        assert!(!not_sent.may_have_run());
+        assert_eq!(not_sent.kind(), BackendKind::Unreachable);
+        assert_eq!(
+            not_sent.to_string(),
+            "a:1: not connected: Connection refused"
+        );
+
+        let loading = Failure::Refused("LOADING Redis is loading".to_owned());
+        let not_sent = Failure::NotSent(Some(Box::new(loading))).at("a:1", None);
+        assert_eq!(not_sent.kind(), BackendKind::NotReady);
+        assert!(!not_sent.may_have_run());
+    }
+
+    #[test]
+    fn a15_a_foreign_key_is_named() {
+        let error = Failure::Foreign.at("a:1", Some("leader:{x}:lease"));
+        assert_eq!(error.kind(), BackendKind::WrongType);
+        assert!(error.to_string().contains("`leader:{x}:lease`"), "{error}");
+    }
+}

@@ -1,0 +1,223 @@
+//! [`Reply`]: what a server answered, and what the scripts' answers mean. Any other shape is an error, never a grant.
+
+use std::fmt;
+use std::time::Duration;
+
+use leader_core::store::{ClaimReply, ExtendReply, ReleaseReply, Revision};
+use leader_core::{FencingToken, Holder, LossReason, NodeId};
+
+/// A server's answer, in no client library's words.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reply {
+    Number(i64),
+    Text(String),
+    List(Vec<Reply>),
+    Nil,
+    /// Of a type that no command of ours is answered with.
+    Strange(&'static str),
+}
+
+/// An answer that is no grant, no refusal, nothing: why a reply could not be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Oddity {
+    /// Something that is not ours stands at the key.
+    Foreign,
+    /// An answer that the script does not give.
+    Malformed(String),
+    /// The server's refusal of one part of a batch, in its words.
+    Refused(String),
+}
+
+/// The answer to a release, with what only this store knows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Released {
+    pub(crate) reply: ReleaseReply,
+    /// Why nobody could be told, in the server's words.
+    pub(crate) untold: Option<String>,
+}
+
+pub(crate) fn claim(reply: &Reply) -> Result<ClaimReply, Oddity> {
+    match known(reply)? {
+        ("granted", [slot, fence]) => Ok(ClaimReply::Granted {
+            slot: small(slot)?,
+            fence: FencingToken::new(number(fence)?),
+        }),
+        ("taken", [free_in, revision, holder]) => Ok(ClaimReply::Taken {
+            retry_after: Duration::from_micros(number(free_in)?),
+            holder: Some(node_id(holder)?),
+            revision: Revision::new(number(revision)?),
+        }),
+        ("ended", []) => Ok(ClaimReply::Ended),
+        _ => Err(malformed(reply)),
+    }
+}
+
+/// The answers to a batch of `count` extensions, in its order.
+pub(crate) fn extend(
+    reply: &Reply,
+    count: usize,
+) -> Result<Vec<Result<ExtendReply, Oddity>>, Oddity> {
+    let Reply::List(each) = reply else {
+        return Err(malformed(reply));
+    };
+    if each.len() != count {
+        return Err(malformed(reply));
+    }
+    Ok(each.iter().map(extend_one).collect())
+}
+
+fn extend_one(reply: &Reply) -> Result<ExtendReply, Oddity> {
+    let Reply::Text(text) = reply else {
+        return Err(malformed(reply));
+    };
+    if let Some(words) = text.strip_prefix('!') {
+        return Err(Oddity::Refused(words.to_owned()));
+    }
+    match text.as_str() {
+        "extended" => Ok(ExtendReply::Extended),
+        "foreign" => Err(Oddity::Foreign),
+        text => reason(text)
+            .map(ExtendReply::NotHeld)
+            .ok_or_else(|| malformed(reply)),
+    }
+}
+
+pub(crate) fn release(reply: &Reply) -> Result<Released, Oddity> {
+    match known(reply)? {
+        ("released", [revision, told]) => {
+            let (told, untold) = match told {
+                Reply::Text(words) => (0, Some(words.clone())),
+                told => (small(told)?, None),
+            };
+            let revision = Revision::new(number(revision)?);
+            Ok(Released {
+                reply: ReleaseReply::Released { revision, told },
+                untold,
+            })
+        }
+        (text, []) if reason(text).is_some() => Ok(Released {
+            reply: ReleaseReply::NotHeld(reason(text).unwrap_or(LossReason::Deleted)),
+            untold: None,
+        }),
+        _ => Err(malformed(reply)),
+    }
+}
+
+pub(crate) fn inspect(reply: &Reply) -> Result<Vec<Holder>, Oddity> {
+    let ("holders", holders) = known(reply)? else {
+        return Err(malformed(reply));
+    };
+    holders.iter().map(holder).collect()
+}
+
+fn holder(reply: &Reply) -> Result<Holder, Oddity> {
+    let Reply::List(fields) = reply else {
+        return Err(malformed(reply));
+    };
+    let [slot, remaining, fence, retained, node] = fields.as_slice() else {
+        return Err(malformed(reply));
+    };
+    let holder = Holder::new(
+        node_id(node)?,
+        small(slot)?,
+        FencingToken::new(number(fence)?),
+        Duration::from_micros(number(remaining)?),
+    );
+    match number(retained)? {
+        0 => Ok(holder),
+        1 => Ok(holder.retained()),
+        _ => Err(malformed(reply)),
+    }
+}
+
+pub(crate) fn evict(reply: &Reply) -> Result<u32, Oddity> {
+    match known(reply)? {
+        ("evicted", [count]) => small(count),
+        _ => Err(malformed(reply)),
+    }
+}
+
+/// The last revision that a record has, `None` when there is no record.
+pub(crate) fn revision(reply: &Reply) -> Result<Option<Revision>, Oddity> {
+    match reply {
+        Reply::Nil => Ok(None),
+        Reply::Text(digits) => digits
+            .parse()
+            .map(|number| Some(Revision::new(number)))
+            .map_err(|_| Oddity::Foreign),
+        _ => Err(malformed(reply)),
+    }
+}
+
+/// A list that starts with a word.
+fn known(reply: &Reply) -> Result<(&str, &[Reply]), Oddity> {
+    let Reply::List(list) = reply else {
+        return Err(malformed(reply));
+    };
+    match list.split_first() {
+        Some((Reply::Text(word), [])) if word == "foreign" => Err(Oddity::Foreign),
+        Some((Reply::Text(word), rest)) => Ok((word, rest)),
+        _ => Err(malformed(reply)),
+    }
+}
+
+fn reason(text: &str) -> Option<LossReason> {
+    match text {
+        "expired" => Some(LossReason::Expired),
+        "taken" => Some(LossReason::Taken),
+        "deleted" => Some(LossReason::Deleted),
+        _ => None,
+    }
+}
+
+fn number(reply: &Reply) -> Result<u64, Oddity> {
+    match reply {
+        Reply::Number(number) => u64::try_from(*number).map_err(|_| malformed(reply)),
+        _ => Err(malformed(reply)),
+    }
+}
+
+fn small(reply: &Reply) -> Result<u32, Oddity> {
+    u32::try_from(number(reply)?).map_err(|_| malformed(reply))
+}
+
+fn node_id(reply: &Reply) -> Result<NodeId, Oddity> {
+    match reply {
+        Reply::Text(id) => Ok(NodeId::new(id)),
+        _ => Err(malformed(reply)),
+    }
+}
+
+fn malformed(reply: &Reply) -> Oddity {
+    Oddity::Malformed(format!("an answer that was not expected: {reply}"))
+}
+
+/// Short, whatever the answer was.
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => {
+                let shown: String = text.chars().take(24).collect();
+                write!(f, "{shown:?}")
+            }
+            Self::List(list) => {
+                f.write_str("[")?;
+                for (n, reply) in list.iter().take(4).enumerate() {
+                    let comma = if n == 0 { "" } else { ", " };
+                    match reply {
+                        Self::List(inner) => write!(f, "{comma}[{} more]", inner.len())?,
+                        reply => write!(f, "{comma}{reply}")?,
+                    }
+                }
+                f.write_str(if list.len() > 4 { ", ..]" } else { "]" })
+            }
+            Self::Nil => f.write_str("nil"),
+            Self::Strange(kind) => write!(f, "a {kind}"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+use super::*;
+
+fn text(text: &str) -> Reply {
+    Reply::Text(text.to_owned())
+}
+
+fn list(replies: impl IntoIterator<Item = Reply>) -> Reply {
+    Reply::List(replies.into_iter().collect())
+}
+
+fn number(number: i64) -> Reply {
+    Reply::Number(number)
+}
+
+/// Answers that no script gives, as a proxy, another server or another version might.
+fn strange() -> Vec<Reply> {
+    vec![
+        Reply::Nil,
+        Reply::Strange("map"),
+        number(1),
+        text("granted"),
+        text("OK"),
+        list([]),
+        list([Reply::Nil]),
+        list([number(1)]),
+        list([text("granted")]),
+        list([text("granted"), number(0)]),
+        list([text("granted"), number(-1), number(5)]),
+        list([text("granted"), number(0), number(-5)]),
+        list([text("granted"), number(i64::from(u32::MAX) + 1), number(5)]),
+        list([text("granted"), text("0"), text("5")]),
+        list([text("granted"), number(0), number(5), number(6)]),
+        list([list([text("granted")]), number(0), number(5)]),
+        list([text("taken"), number(0), number(5)]),
+        list([text("taken"), number(-1), number(5), text("node")]),
+        list([text("ended"), number(0)]),
+        list([text("released"), Reply::Nil, number(0)]),
+        list([text("released"), number(1), Reply::Nil]),
+        list([text("expired"), number(1)]),
+        list([text("holders"), text("node")]),
+        list([
+            text("holders"),
+            list([number(0), number(1), number(2), number(3), text("node")]),
+        ]),
+        list([text("evicted"), text("1")]),
+        list([text("foreign"), number(1)]),
+    ]
+}
+
+#[test]
+fn a_claim_is_granted_taken_or_ended() {
+    assert_eq!(
+        claim(&list([
+            text("granted"),
+            number(2),
+            number(1_759_836_153_000_000)
+        ])),
+        Ok(ClaimReply::Granted {
+            slot: 2,
+            fence: FencingToken::new(1_759_836_153_000_000),
+        })
+    );
+    assert_eq!(
+        claim(&list([
+            text("taken"),
+            number(1500),
+            number(7),
+            text("node-b")
+        ])),
+        Ok(ClaimReply::Taken {
+            retry_after: Duration::from_micros(1500),
+            holder: Some(NodeId::new("node-b")),
+            revision: Revision::new(7),
+        })
+    );
+    assert_eq!(claim(&list([text("ended")])), Ok(ClaimReply::Ended));
+    assert_eq!(claim(&list([text("foreign")])), Err(Oddity::Foreign));
+}
+
+#[test]
+fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
+    for reply in strange() {
+        assert!(
+            matches!(claim(&reply), Err(Oddity::Malformed(_))),
+            "{reply}"
+        );
+        assert!(
+            matches!(release(&reply), Err(Oddity::Malformed(_))),
+            "{reply}"
+        );
+        assert!(
+            matches!(inspect(&reply), Err(Oddity::Malformed(_))),
+            "{reply}"
+        );
+        assert!(
+            matches!(evict(&reply), Err(Oddity::Malformed(_))),
+            "{reply}"
+        );
+        assert!(
+            !matches!(extend(&reply, 1), Ok(each) if each.iter().any(Result::is_ok)),
+            "{reply}"
+        );
+    }
+}
+
+#[test]
+fn a_release_may_have_told_nobody() {
+    let released = release(&list([text("released"), number(9), number(3)])).unwrap();
+    assert_eq!(
+        released,
+        Released {
+            reply: ReleaseReply::Released {
+                revision: Revision::new(9),
+                told: 3,
+            },
+            untold: None,
+        }
+    );
+    let released = release(&list([text("released"), number(9), text("NOPERM no")])).unwrap();
+    assert_eq!(released.untold.as_deref(), Some("NOPERM no"));
+    for (word, reason) in [
+        ("expired", LossReason::Expired),
+        ("taken", LossReason::Taken),
+        ("deleted", LossReason::Deleted),
+    ] {
+        let released = release(&list([text(word)])).unwrap();
+        assert_eq!(released.reply, ReleaseReply::NotHeld(reason));
+    }
+}
+
+#[test]
+fn a_batch_is_answered_one_by_one() {
+    let reply = list([
+        text("extended"),
+        text("taken"),
+        text("!READONLY no"),
+        text("foreign"),
+        number(1),
+    ]);
+    let each = extend(&reply, 5).unwrap();
+    assert_eq!(each[0], Ok(ExtendReply::Extended));
+    assert_eq!(each[1], Ok(ExtendReply::NotHeld(LossReason::Taken)));
+    assert_eq!(each[2], Err(Oddity::Refused("READONLY no".to_owned())));
+    assert_eq!(each[3], Err(Oddity::Foreign));
+    assert!(matches!(each[4], Err(Oddity::Malformed(_))));
+    assert!(matches!(extend(&reply, 4), Err(Oddity::Malformed(_))));
+}
+
+#[test]
+fn holders_are_read_back() {
+    let reply = list([
+        text("holders"),
+        list([number(1), number(2000), number(7), number(0), text("a")]),
+        list([number(0), number(9), number(6), number(1), text("b")]),
+    ]);
+    let holders = inspect(&reply).unwrap();
+    assert_eq!(holders.len(), 2);
+    assert_eq!(holders[0].slot(), 1);
+    assert_eq!(holders[0].remaining(), Duration::from_millis(2));
+    assert!(!holders[0].is_retained());
+    assert!(holders[1].is_retained());
+    assert_eq!(inspect(&list([text("holders")])), Ok(vec![]));
+}
+
+#[test]
+fn a_revision_is_digits_or_nothing() {
+    assert_eq!(revision(&Reply::Nil), Ok(None));
+    assert_eq!(revision(&text("12")), Ok(Some(Revision::new(12))));
+    assert_eq!(revision(&text("-1")), Err(Oddity::Foreign));
+    assert_eq!(revision(&text("x")), Err(Oddity::Foreign));
+    assert!(matches!(revision(&number(1)), Err(Oddity::Malformed(_))));
+}
+
+#[test]
+fn an_answer_is_shown_short() {
+    let long = list((0..1000).map(|_| text(&"x".repeat(1000))));
+    assert!(long.to_string().len() < 200);
+    assert_eq!(
+        list([text("a"), number(1), Reply::Nil]).to_string(),
+        r#"["a", 1, nil]"#
+    );
+}

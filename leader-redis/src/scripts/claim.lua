@@ -1,0 +1,95 @@
+-- claim: takes the lowest free slot of a name, or says why not.
+--
+-- KEYS[1]  the name's record
+-- ARGV[1]  the attempt's token, 32 hexadecimal digits
+-- ARGV[2]  the lease in microseconds
+-- ARGV[3]  how many slots the name has, by this candidate
+-- ARGV[4]  the candidate's node id
+--
+-- Replies  {'granted', slot, fencing token}
+--          {'taken', microseconds until one is free, revision, node id of its holder}
+--          {'ended'}    the token was ended before this claim arrived
+--          {'foreign'}  the hash at the key is not ours
+--
+-- The record is a hash. `f` is the last revision issued. `0`, `1`, .. are slots: a fixed-width entry (token 32, expiry
+-- in microseconds 16, fencing token 16, then the node id), or empty once the slot was freed. A slot that a minimum lease
+-- keeps has dashes for a token. `x<token>` is the mark of a token that was ended, with the time until which it stands.
+local key, token, lease, slots = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local record = redis.call('HGETALL', key)
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local sub = string.sub
+local held, live, last, mine, soonest, first, marked, past = {}, 0
+
+for i = 1, #record, 2 do
+  local field, value = record[i], record[i + 1]
+  if #value > 63 then
+    local slot, expiry = tonumber(field), tonumber(sub(value, 33, 48))
+    if not slot or not expiry then return {'foreign'} end
+    if expiry > now then
+      held[slot] = value
+      live = live + 1
+      if not soonest or expiry < soonest then soonest, first = expiry, value end
+      if sub(value, 1, 32) == token then mine = slot end
+    end
+  elseif field == 'f' then
+    last = tonumber(value)
+  elseif #field == 33 and sub(field, 1, 1) == 'x' then
+    local ends = tonumber(value)
+    if not ends then return {'foreign'} end
+    if ends <= now then
+      past = past or {}
+      if #past < 512 then past[#past + 1] = field end
+    elseif sub(field, 2) == token then
+      marked = true
+    end
+  elseif value ~= '' or not tonumber(field) then
+    return {'foreign'}
+  end
+end
+if #record > 0 and not last then return {'foreign'} end
+
+if past then redis.call('HDEL', key, unpack(past)) end
+if marked or (live >= slots and not mine) then
+  -- A write that changes nothing: a server that cannot grant must say so, and not that somebody else leads.
+  redis.call('HDEL', key, '')
+  if marked then return {'ended'} end
+  if live > slots then
+    -- Others ask for more slots than this candidate: one is free for it once few enough are left.
+    local entries = {}
+    for _, entry in pairs(held) do entries[#entries + 1] = entry end
+    table.sort(entries, function(a, b) return sub(a, 33, 48) < sub(b, 33, 48) end)
+    first = entries[live - slots + 1]
+    soonest = tonumber(sub(first, 33, 48))
+  end
+  return {'taken', soonest - now, last, sub(first, 65)}
+end
+
+local expiry, slot, fence = now + lease, mine, nil
+if mine then
+  local present = tonumber(sub(held[mine], 33, 48))
+  if present > expiry then expiry = present end
+  fence = tonumber(sub(held[mine], 49, 64))
+else
+  slot = 0
+  while held[slot] do slot = slot + 1 end
+  fence = (last or 0) + 1
+  if now > fence then fence = now end
+end
+-- `%d` in halves: quick, exact also where a C long has 32 bits, and 16 digits until the year 2286.
+local a, b = expiry % 1000000, fence % 1000000
+local expires = string.format('%010d%06d', (expiry - a) / 1000000, a)
+local fenced = string.format('%010d%06d', (fence - b) / 1000000, b)
+local entry = token .. expires .. fenced .. ARGV[4]
+if mine then
+  redis.call('HSET', key, slot, entry)
+else
+  redis.call('HSET', key, 'f', fenced, slot, entry)
+end
+
+-- The key outlives every lease in it by half a day to a day, so that the last revision does too.
+local lives = (expiry - now) / 1000
+if redis.call('PTTL', key) < lives + 43200000 then
+  redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
+end
+return {'granted', slot, fence}

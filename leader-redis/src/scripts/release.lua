@@ -1,0 +1,96 @@
+-- release: ends the tenure of a token, tells watchers, and leaves a mark for the token if asked to.
+--
+-- KEYS[1]  the name's record (see claim.lua)
+-- ARGV[1]  the token, 32 hexadecimal digits
+-- ARGV[2]  the slot that was granted, or '' when any slot may hold the token
+-- ARGV[3]  for how many microseconds the slot stays taken
+-- ARGV[4]  for how many microseconds claims of the token are refused; 0 for no mark
+-- ARGV[5]  the channel of the name's watchers
+--
+-- Replies  {'released', revision, how many watchers were told}
+--          {'released', revision, why none could be told}
+--          {'expired'}, {'taken'}, {'deleted'}  the token was not in force, and why
+--          {'foreign'}  the hash at the key is not ours
+--
+-- Watchers are told `<revision>:<microseconds until the slot is free>`.
+local key, token, slot, mark = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[4])
+local sub = string.sub
+local last, entry, ends
+
+if slot ~= '' then
+  local fields = redis.call('HMGET', key, 'f', slot)
+  last, entry = fields[1], fields[2]
+else
+  local record = redis.call('HGETALL', key)
+  ends = {}
+  for i = 1, #record, 2 do
+    local field, value = record[i], record[i + 1]
+    if field == 'f' then
+      last = value
+    elseif #field == 33 and sub(field, 1, 1) == 'x' then
+      ends[field] = tonumber(value)
+    elseif sub(value, 1, 32) == token and (not entry or sub(value, 33, 48) > sub(entry, 33, 48)) then
+      -- A token that came back after its lease had expired may stand in a slot of old as well.
+      slot, entry = field, value
+    end
+  end
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+last = tonumber(last or nil)
+if not last and redis.call('EXISTS', key) == 1 then return {'foreign'} end
+
+local reply
+if entry and sub(entry, 1, 32) == token then
+  local expiry = tonumber(sub(entry, 33, 48))
+  if not expiry then return {'foreign'} end
+  if expiry > now then
+    local keep = tonumber(ARGV[3])
+    if keep > expiry - now then keep = expiry - now end
+    local revision = last + 1
+    if now > revision then revision = now end
+    local a = revision % 1000000
+    local revised = string.format('%010d%06d', (revision - a) / 1000000, a)
+    local value = ''
+    if keep > 0 then
+      local free = now + keep
+      local b = free % 1000000
+      value = string.rep('-', 32) .. string.format('%010d%06d', (free - b) / 1000000, b) .. sub(entry, 49)
+    end
+    redis.call('HSET', key, 'f', revised, slot, value)
+    -- Not worth failing for: the slot is free, and a watcher that hears nothing asks again by itself.
+    local told = redis.pcall('PUBLISH', ARGV[5], revised .. ':' .. keep)
+    if type(told) == 'table' then told = told.err end
+    reply = {'released', revision, told}
+  else
+    reply = {'expired'}
+  end
+elseif not entry or #entry < 64 or sub(entry, 1, 1) == '-' then
+  reply = {'deleted'}
+else
+  reply = {'taken'}
+end
+
+if mark > 0 then
+  if last then
+    redis.call('HSET', key, 'x' .. token, now + mark)
+  else
+    redis.call('HSET', key, 'f', 0, 'x' .. token, now + mark)
+  end
+  local lives = mark / 1000
+  if redis.call('PTTL', key) < lives + 43200000 then
+    redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
+  end
+elseif reply[1] ~= 'released' then
+  -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone.
+  redis.call('HDEL', key, '')
+end
+if ends then
+  local past = {}
+  for field, moment in pairs(ends) do
+    if moment <= now and #past < 512 then past[#past + 1] = field end
+  end
+  if #past > 0 then redis.call('HDEL', key, unpack(past)) end
+end
+return reply

@@ -1,0 +1,157 @@
+//! [`Wakeups`]: tells waiters of releases, over one subscriber connection that is made with the first of them.
+
+mod listener;
+mod registry;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use leader_core::store::{Hint, HintSender, Revision};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use self::listener::{Listening, Order, recover};
+use self::registry::Watchers;
+use crate::client::{Connection, Endpoint, Purpose, Terms};
+use crate::fault::Failure;
+use crate::reply;
+
+/// The watchers of one store.
+pub(crate) struct Wakeups {
+    endpoint: Endpoint,
+    terms: Terms,
+    watchers: Arc<Watchers>,
+    listener: tokio::sync::Mutex<Option<Listener>>,
+    closed: AtomicBool,
+}
+
+struct Listener {
+    connection: Arc<Connection>,
+    orders: mpsc::UnboundedSender<Order>,
+    task: AbortHandle,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Wakeups {
+    pub(crate) fn new(endpoint: Endpoint, terms: Terms) -> Self {
+        Self {
+            endpoint,
+            terms,
+            watchers: Arc::default(),
+            listener: tokio::sync::Mutex::new(None),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Tells `hints` what is told on `channel`, until the returned value is dropped, and that something was missed if
+    /// the record at `key` is not at `since` any more.
+    pub(crate) async fn watch(
+        &self,
+        channel: String,
+        key: &str,
+        since: Revision,
+        hints: HintSender,
+    ) -> Result<Watch, Failure> {
+        let (connection, orders) = self.listener().await?;
+        let watch = Watch {
+            id: self.watchers.add(&channel, hints.clone()),
+            watchers: self.watchers.clone(),
+            orders,
+            channel,
+        };
+        let (done, answer) = oneshot::channel();
+        let order = Order::Subscribe {
+            channel: watch.channel.clone(),
+            key: key.to_owned(),
+            done,
+        };
+        let gone = || Failure::NotSent(None);
+        watch.orders.send(order).map_err(|_| gone())?;
+        let field = match answer.await.map_err(|_| gone())? {
+            Ok(field) => field,
+            Err(failure) => {
+                recover(&connection, &failure).await;
+                return Err(failure);
+            }
+        };
+        if reply::revision(&field)? != Some(since) {
+            hints.push(Hint::Missed);
+        }
+        Ok(watch)
+    }
+
+    /// How many watches of `channel` there are in this process.
+    pub(crate) fn count(&self, channel: &str) -> u32 {
+        u32::try_from(self.watchers.count(channel)).unwrap_or(u32::MAX)
+    }
+
+    async fn listener(&self) -> Result<(Arc<Connection>, mpsc::UnboundedSender<Order>), Failure> {
+        let mut listener = self.listener.lock().await;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Failure::NotSent(None));
+        }
+        let present = match listener.take() {
+            Some(present) if !present.orders.is_closed() => present,
+            _ => self.listen().await?,
+        };
+        let shared = (present.connection.clone(), present.orders.clone());
+        *listener = Some(present);
+        Ok(shared)
+    }
+
+    async fn listen(&self) -> Result<Listener, Failure> {
+        let connection = Connection::open(&self.endpoint, Purpose::Messages, &self.terms).await?;
+        let connection = Arc::new(connection);
+        let (orders, received) = mpsc::unbounded_channel();
+        let (watchers, limit) = (self.watchers.clone(), self.terms.limit);
+        let listening = Listening::new(connection.clone(), watchers, received, limit);
+        let task = self.terms.lodging.spawn(listening.run()).abort_handle();
+        Ok(Listener {
+            connection,
+            orders,
+            task,
+        })
+    }
+
+    /// Ends the subscriber connection. Watches are told nothing from then on.
+    pub(crate) async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let listener = self.listener.lock().await.take();
+        if let Some(listener) = listener {
+            listener.task.abort();
+            listener.connection.close().await;
+        }
+    }
+}
+
+impl fmt::Debug for Wakeups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wakeups")
+            .field("channels", &self.watchers.channels().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A watch, ended by dropping it, from anywhere.
+pub(crate) struct Watch {
+    watchers: Arc<Watchers>,
+    orders: mpsc::UnboundedSender<Order>,
+    channel: String,
+    id: u64,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if self.watchers.remove(&self.channel, self.id) {
+            // Without a listener there is no subscription either.
+            let channel = std::mem::take(&mut self.channel);
+            let _ = self.orders.send(Order::Settle { channel });
+        }
+    }
+}

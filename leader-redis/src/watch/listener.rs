@@ -1,0 +1,238 @@
+//! The listener: the one task that owns the subscriptions.
+//!
+//! It alone subscribes and unsubscribes, so that the two of one channel never overtake each other, however watches come
+//! and go. It re-subscribes after a reconnect itself, since watchers may be told to ask again only once the server
+//! listens again.
+
+use std::collections::HashSet;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use leader_core::BackendKind;
+use leader_core::store::{Hint, Revision};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::registry::Watchers;
+use crate::client::{Connection, Incident, Incidents};
+use crate::fault::Failure;
+use crate::reply::Reply;
+
+pub(super) enum Order {
+    /// See to it that the channel is subscribed, and answer with the revision at `key` from then on.
+    Subscribe {
+        channel: String,
+        key: String,
+        done: oneshot::Sender<Result<Reply, Failure>>,
+    },
+    /// Unsubscribe the channel if nobody watches it any more.
+    Settle { channel: String },
+}
+
+/// A subscription under way: its channel and the answer.
+type Asked = Pin<Box<dyn Future<Output = (String, Result<Reply, Failure>)> + Send>>;
+
+/// The listener at work.
+pub(super) struct Listening {
+    connection: Arc<Connection>,
+    watchers: Arc<Watchers>,
+    orders: mpsc::UnboundedReceiver<Order>,
+    incidents: Incidents,
+    /// What the server is known to have subscribed.
+    subscribed: HashSet<String>,
+    /// Subscriptions under way.
+    asked: FuturesUnordered<Asked>,
+    /// Whether the subscriptions are known to stand.
+    intact: bool,
+    /// When to look after the connection again, while somebody watches.
+    next_beat: Instant,
+    heartbeat: Duration,
+    /// How long to wait after subscriptions could not be restored.
+    retry: Duration,
+}
+
+/// How often a quiet connection is asked for a sign of life while somebody watches: one that is half-open would never
+/// tell anything again. Not so often that the next question hides from fred that the last one was not answered.
+fn heartbeat(limit: Duration) -> Duration {
+    (limit * 10)
+        .clamp(Duration::from_secs(1), Duration::from_secs(5))
+        .max(limit * 3)
+}
+
+impl Listening {
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        watchers: Arc<Watchers>,
+        orders: mpsc::UnboundedReceiver<Order>,
+        limit: Duration,
+    ) -> Self {
+        Self {
+            incidents: connection.incidents(),
+            connection,
+            watchers,
+            orders,
+            subscribed: HashSet::new(),
+            asked: FuturesUnordered::new(),
+            intact: true,
+            next_beat: Instant::now(),
+            heartbeat: heartbeat(limit),
+            retry: limit.max(Duration::from_millis(100)),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            let watched = !self.intact || !self.subscribed.is_empty();
+            tokio::select! {
+                order = self.orders.recv() => match order {
+                    Some(order) => self.obey(order).await,
+                    None => return,
+                },
+                incident = self.incidents.next() => match incident {
+                    Incident::Message { channel, text } => {
+                        self.watchers.tell(&channel, hint(&text));
+                        if self.intact {
+                            self.next_beat = Instant::now() + self.heartbeat;
+                        }
+                    }
+                    Incident::Lost => self.watchers.tell_all(Hint::Missed),
+                    Incident::Reconnected => {
+                        // After a failure to restore, not before its pause is over.
+                        if self.intact {
+                            self.next_beat = Instant::now();
+                        }
+                        self.intact = false;
+                    }
+                    Incident::Closed => return self.watchers.tell_all(Hint::Missed),
+                },
+                Some(answered) = self.asked.next() => self.note(answered),
+                () = tokio::time::sleep_until(self.next_beat), if watched => self.beat().await,
+            }
+        }
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Subscribe { done, .. } if done.is_closed() => {}
+            Order::Subscribe { channel, key, done } => {
+                let connection = self.connection.clone();
+                let known = self.subscribed.contains(&channel);
+                let mut asked: Asked = Box::pin(async move {
+                    let answer = if known {
+                        connection.field(&key, "f").await
+                    } else {
+                        connection.subscribe_and_read(&channel, &key, "f").await
+                    };
+                    let _ = done.send(answer.clone());
+                    (channel, answer)
+                });
+                // Polled here for the first time, which puts it in the queue: so that orders are sent in their order,
+                // though none waits for the answer to another.
+                match poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await {
+                    Poll::Ready(answered) => self.note(answered),
+                    Poll::Pending => self.asked.push(asked),
+                }
+            }
+            Order::Settle { channel } => {
+                if !self.watchers.has(&channel) {
+                    self.subscribed.remove(&channel);
+                    // Also when it is not known to be subscribed: it may be yet.
+                    self.connection.unsubscribe(&channel).await;
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, (channel, answer): (String, Result<Reply, Failure>)) {
+        // Whoever has gone meanwhile has left an order to unsubscribe.
+        if answer.is_ok() && self.watchers.has(&channel) {
+            if self.subscribed.is_empty() && self.intact {
+                self.next_beat = Instant::now() + self.heartbeat;
+            }
+            self.subscribed.insert(channel);
+        }
+    }
+
+    /// Restores the subscriptions if they may be gone; else asks for a sign of life, in want of which fred makes a new
+    /// connection.
+    async fn beat(&mut self) {
+        if self.intact {
+            self.next_beat = Instant::now() + self.heartbeat;
+            let _ = self.connection.ping().await;
+            return;
+        }
+        if let Err(failure) = self.restore().await {
+            tracing::debug!(?failure, "no subscriptions yet after a reconnect");
+            self.next_beat = Instant::now() + self.retry;
+            if recover(&self.connection, &failure).await {
+                // Refused for good, it seems: asking every now and then is all that is left.
+                self.watchers.tell_all(Hint::Missed);
+            }
+        } else {
+            self.intact = true;
+            self.next_beat = Instant::now() + self.heartbeat;
+        }
+    }
+
+    async fn restore(&mut self) -> Result<(), Failure> {
+        let channels = self.watchers.channels();
+        self.subscribed.clear();
+        if channels.is_empty() {
+            return Ok(());
+        }
+        self.connection.resubscribe(channels.clone()).await?;
+        // Only now: who asks again from here on misses nothing.
+        self.subscribed.extend(channels);
+        self.watchers.tell_all(Hint::Missed);
+        Ok(())
+    }
+}
+
+/// A refused subscription is answered out of turn: fred takes the refusal for the answer to the next command, and every
+/// later answer for that of the command before. Only a new connection sets that right. Answers whether it came to that.
+pub(super) async fn recover(connection: &Connection, failure: &Failure) -> bool {
+    let out_of_turn = matches!(
+        failure.kind(),
+        BackendKind::Denied | BackendKind::MalformedReply
+    );
+    if out_of_turn {
+        connection.reconnect().await;
+    }
+    out_of_turn
+}
+
+/// Reads `<revision>:<microseconds until free>`.
+fn hint(text: &str) -> Hint {
+    let read = || {
+        let (revision, free_in) = text.split_once(':')?;
+        Some(Hint::Released {
+            revision: Revision::new(revision.parse().ok()?),
+            free_in: Duration::from_micros(free_in.parse().ok()?),
+        })
+    };
+    read().unwrap_or(Hint::Missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_cannot_be_read_means_ask_again() {
+        assert_eq!(
+            hint("1759836153000000:1500"),
+            Hint::Released {
+                revision: Revision::new(1_759_836_153_000_000),
+                free_in: Duration::from_micros(1500),
+            }
+        );
+        for text in ["", ":", "7", "7:", ":7", "-7:0", "7:0:0", "seven:0", "{}"] {
+            assert_eq!(hint(text), Hint::Missed, "{text:?}");
+        }
+    }
+}

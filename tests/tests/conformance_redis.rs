@@ -1,0 +1,17 @@
+//! The Redis store keeps every promise of the trait: the suite that the local store passes, unchanged.
+
+use leader_redis::{RedisElector, RedisStore};
+use leader_tests::Server;
+
+async fn store() -> (RedisStore, Server) {
+    let server = Server::start().await;
+    let builder = RedisElector::builder()
+        .url(server.url())
+        .command_timeout(std::time::Duration::from_secs(5));
+    match builder.connect_store().await {
+        Ok(store) => (store, server),
+        Err(error) => panic!("no store on {}: {error}", server.addr()),
+    }
+}
+
+leader_core::conformance_tests!(store = store());
