@@ -264,7 +264,7 @@ pub trait ElectorExt: Elector {
         S: Stream,
     {
         let name = name.try_into().map_err(Into::into);
-        GuardedStream::new(Ok(self.clone()), name, Ok(options.clone()), make)
+        GuardedStream::new(self.clone(), name, options.clone(), make)
     }
 
     /// As [`guard_stream`](Self::guard_stream), for a stream of `Result`s. A store that fails, a lost lease and a
@@ -317,7 +317,7 @@ pub trait ElectorExt: Elector {
         E: From<LeaderError>,
     {
         let name = name.try_into().map_err(Into::into);
-        GuardedTryStream::new(Ok(self.clone()), name, Ok(options.clone()), make)
+        GuardedTryStream::new(self.clone(), name, options.clone(), make)
     }
 
     /// Reads who leads. For people and dashboards, never to decide whether to run. Changes nothing.

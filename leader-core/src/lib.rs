@@ -78,7 +78,9 @@
 //!   outcome.
 
 #[doc(hidden)]
-pub mod __private;
+pub mod __private {
+    pub use crate::stream::annotated::*;
+}
 mod elector;
 mod engine;
 mod error;

@@ -75,7 +75,7 @@ pub(crate) fn without_lease<F: Future>(
 }
 
 pin_project! {
-    /// A stream with a lease in force whenever it runs: when it is polled, and when it is dropped.
+    /// A stream with a lease, or none, in force whenever it runs: when it is polled, and when it is dropped.
     pub(crate) struct Scoped<S> {
         frame: Arc<Frame>,
         #[pin]
@@ -90,14 +90,14 @@ pin_project! {
 }
 
 impl<S> Scoped<S> {
-    /// Calls `make` with `lease` in force, and lets the stream that it makes run in the same way.
-    pub(crate) fn made(lease: LeaseHandle, make: impl FnOnce(LeaseHandle) -> S) -> Self {
-        let frame = frame(Some(lease.clone()));
-        let stream = LEASES.sync_scope(frame.clone(), || make(lease));
-        Self {
-            frame,
-            stream: Some(stream),
-        }
+    /// Calls `make` with `lease` in force, or none, and lets the stream that it makes run in the same way.
+    pub(crate) fn made(
+        lease: Option<LeaseHandle>,
+        make: impl FnOnce() -> Option<S>,
+    ) -> Option<Self> {
+        let frame = frame(lease);
+        let stream = LEASES.sync_scope(frame.clone(), make);
+        stream.is_some().then_some(Self { frame, stream })
     }
 
     /// Drops the stream; from then on there are no more items.
