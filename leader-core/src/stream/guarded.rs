@@ -231,16 +231,15 @@ impl<'e, S: Stream, F> Guarded<'e, S, F> {
 
 /// Elected: makes the inner stream.
 fn lead<'e, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<'e, S> {
-    let span = match hold.begin() {
-        Ok(span) => span,
+    let Ok(span) = hold.begin() else {
         // The lease around this one is lost; to conclude it says so.
-        Err(_) => return end(hold, Ended::Returned(StreamOutcome::Ended)),
+        return end(hold, Ended::Returned(StreamOutcome::Ended));
     };
-    let made = {
+    let stream = {
         let _entered = span.enter();
         catch_unwind(AssertUnwindSafe(|| Scoped::made(Some(hold.handle()), make)))
     };
-    match made {
+    match stream {
         Ok(None) => end(hold, Ended::Returned(StreamOutcome::Ended)),
         Ok(Some(stream)) => Stage::Leading {
             boundary: Boundary::new(hold.tenure().clone()),
