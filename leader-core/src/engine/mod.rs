@@ -283,14 +283,9 @@ pub(crate) struct Engine<S> {
 }
 
 impl<S: LeaseStore> Engine<S> {
-    /// The runtime of the caller, whose timers everything here needs.
-    fn here(&self) -> Result<Handle, LeaderError> {
-        Handle::try_current().map_err(|_| LeaderError::NoRuntime)
-    }
-
     /// The runtime for background work.
     fn runtime(&self) -> Result<Handle, LeaderError> {
-        let here = self.here()?;
+        let here = here()?;
         Ok(self.runtime.clone().unwrap_or(here))
     }
 
@@ -343,7 +338,7 @@ impl<S: LeaseStore> Engine<S> {
         if self.closing.is_cancelled() {
             return Err(LeaderError::ShutDown);
         }
-        self.here()?;
+        here()?;
         let limit = self.command_timeout;
         timeout(limit, answer)
             .await
@@ -408,6 +403,11 @@ impl<S: LeaseStore> Steward for Engine<S> {
             reason,
         });
     }
+}
+
+/// The runtime of the caller, whose timers everything here needs.
+fn here() -> Result<Handle, LeaderError> {
+    Handle::try_current().map_err(|_| LeaderError::NoRuntime)
 }
 
 /// No store may keep its caller waiting for longer, whatever it says of itself.

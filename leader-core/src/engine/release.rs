@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
 use super::tenure::{Phase, Tenure, kept};
+use super::{Engine, here};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::LeaderEvent;
 use crate::name::LockName;
@@ -29,7 +29,7 @@ impl<S: LeaseStore> Engine<S> {
     /// One try to end a closed tenure; if the store does not confirm, more of them in the background.
     pub(super) async fn end(self: &Arc<Self>, tenure: &Arc<Tenure>) -> Result<(), LeaderError> {
         self.keepers.leave(tenure);
-        if let Err(error) = self.here() {
+        if let Err(error) = here() {
             self.end_behind(tenure);
             return Err(error);
         }
@@ -133,12 +133,12 @@ impl<S: LeaseStore> Engine<S> {
         let mut settling = Some(settling);
         let mut pause = FIRST_PAUSE;
         loop {
-            let sent = tokio::select! {
+            let reply = tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return None,
-                sent = send() => sent,
+                reply = send() => reply,
             };
-            let error = match sent {
+            let error = match reply {
                 Ok(reply) => return Some(reply),
                 Err(error) => error,
             };
