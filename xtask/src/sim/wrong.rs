@@ -177,6 +177,14 @@ pub(crate) const WRONG: &[Wrong] = &[
         )],
     },
     Wrong {
+        name: "lease given up when one extension fails",
+        file: "leader-core/src/engine/keeper.rs",
+        changes: &[(
+            "self.failed(Step::Extend, &tenure, &error);\n",
+            "self.failed(Step::Extend, &tenure, &error);\n                    tenure.lose(crate::LossReason::Expired);\n",
+        )],
+    },
+    Wrong {
         name: "max tenure forgotten",
         file: "leader-core/src/engine/tenure.rs",
         changes: &[(
