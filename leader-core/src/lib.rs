@@ -77,6 +77,10 @@
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
 
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::stream::annotated::*;
+}
 mod elector;
 mod engine;
 mod error;
@@ -93,6 +97,7 @@ mod outcome;
 mod scope;
 mod state;
 pub mod store;
+mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod token;
@@ -112,4 +117,5 @@ pub use scope::{
     AlreadyInstalled, current_elector, current_lease, ensure_leader, install, with_elector,
 };
 pub use state::{Holder, LeaderState};
+pub use stream::{GuardedStream, GuardedTryStream, StreamOutcome};
 pub use token::{FencingToken, Token};

@@ -170,12 +170,13 @@ impl Queue {
         store: &S,
         name: &LockName,
         deadline: Instant,
+        command_timeout: Duration,
     ) {
         let Some(mut full) = talk.full.take() else {
             return;
         };
         if talk.watching.is_none() {
-            let limit = deadline.min(Instant::now() + store.command_timeout());
+            let limit = deadline.min(Instant::now() + command_timeout);
             let watch = store.watch(name, full.revision, self.sender.clone());
             match tokio::time::timeout_at(limit, watch).await {
                 Ok(Ok(watching)) => {
@@ -193,23 +194,23 @@ impl Queue {
             let wake = (full.until + jitter).min(deadline);
             tokio::select! {
             biased;
-                           news = talk.hints.news() => match news {
-                               News::Missed => return,
-                               News::Released { revision, .. } if revision <= full.revision => {}
-                               News::Released { revision, free_at } => {
-                                   if free_at <= Instant::now() {
-                                       return;
-                                   }
-                                   full.until = full.until.min(free_at);
+                       news = talk.hints.news() => match news {
+                           News::Missed => return,
+                           News::Released { revision, .. } if revision <= full.revision => {}
+                           News::Released { revision, free_at } => {
+                               if free_at <= Instant::now() {
+                                   return;
                                }
-                           },
-                           () = tokio::time::sleep_until(wake) => {
-                               if Instant::now() < full.until {
-                                   talk.full = Some(full);
-                               }
-                               return;
+                               full.until = full.until.min(free_at);
                            }
+                       },
+                       () = tokio::time::sleep_until(wake) => {
+                           if Instant::now() < full.until {
+                               talk.full = Some(full);
+                           }
+                           return;
                        }
+                   }
         }
     }
 }

@@ -87,8 +87,8 @@ pub(crate) struct Tenure {
     pub(crate) guarded: AtomicBool,
     stopping: AtomicBool,
     phase: AtomicU8,
-    lost: CancellationToken,
-    /// A child of `lost`, made when somebody first asks: fires when the tenure is lost or asked to end.
+    ended: CancellationToken,
+    /// A child of `ended`, made when somebody first asks: fires when the tenure has ended or is asked to.
     signal: OnceLock<CancellationToken>,
 }
 
@@ -206,19 +206,19 @@ impl Tenure {
             guarded: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             phase: AtomicU8::new(HELD),
-            lost: CancellationToken::new(),
+            ended: CancellationToken::new(),
             signal: OnceLock::new(),
         }
     }
 
-    /// Fires when the tenure is marked as lost.
-    pub(crate) fn lost(&self) -> &CancellationToken {
-        &self.lost
+    /// Fires when the tenure has ended: marked as lost, or let go of.
+    pub(crate) fn has_ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
-    /// Fires when the tenure is marked as lost, or asked to come to an end.
+    /// Fires when the tenure has ended, or is asked to come to an end.
     pub(crate) fn signal(&self) -> &CancellationToken {
-        self.signal.get_or_init(|| self.lost.child_token())
+        self.signal.get_or_init(|| self.ended.child_token())
     }
 
     /// Looks at the clock, and where the tenure stands by it.
@@ -277,7 +277,7 @@ impl Tenure {
         );
         if lost.is_ok() {
             self.steward.lost(self, reason);
-            self.lost.cancel();
+            self.ended.cancel();
         }
     }
 
@@ -288,6 +288,8 @@ impl Tenure {
                 self.phase
                     .compare_exchange(HELD, CLOSED, Ordering::AcqRel, Ordering::Acquire);
             if closed.is_ok() {
+                // Before anything is sent: whoever works under this lease in another task is to stop first.
+                self.ended.cancel();
                 return Ok(());
             }
         }
