@@ -11,8 +11,8 @@ use leader_core::store::{
     Revision, StoreError, Watching,
 };
 use leader_core::{
-    BackendKind, ElectorExt, Events, Holder, LeaderEvent, LeaseOptions, LocalElector, LocalStore,
-    LockName, StoreElector,
+    BackendKind, ElectorExt, Events, Holder, LeaderError, LeaderEvent, LeaseOptions, LocalElector,
+    LocalStore, LockName, StoreElector,
 };
 
 use tokio::time::Instant;
@@ -162,6 +162,27 @@ async fn a_claim_that_arrives_after_the_lease_it_was_granted_in_the_end_does_not
     tokio::time::sleep(ms(50)).await;
     drop(lease);
     tokio::time::sleep(ms(1_410)).await;
+    let x = LockName::new("x").unwrap();
+    assert_eq!(local.inspect(&x).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_on_its_way_when_the_elector_shuts_down_is_undone() {
+    let store = LateClaim::default();
+    let local = store.store.clone();
+    let elector = StoreElector::builder(store).build();
+    let standing = elector.clone();
+    let standing = tokio::spawn(async move {
+        let options = LeaseOptions::default();
+        standing.try_acquire("x", &options).await
+    });
+    tokio::task::yield_now().await;
+    elector.shutdown().await;
+    assert!(matches!(
+        standing.await.unwrap(),
+        Err(LeaderError::ShutDown)
+    ));
+    tokio::time::sleep(ms(2_100)).await;
     let x = LockName::new("x").unwrap();
     assert_eq!(local.inspect(&x).await.unwrap(), []);
 }
