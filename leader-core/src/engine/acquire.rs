@@ -33,6 +33,8 @@ impl<S: LeaseStore> Engine<S> {
             return Err(LeaderError::ShutDown);
         }
         let runtime = self.runtime()?;
+        // Dropped last: a shutdown waits until the attempt has left what it has to undo to the background.
+        let _under_way = self.tracker.token();
         let mut attempt = Attempt::new(self, name, options, runtime);
         let acquired = tokio::select! {
             biased;

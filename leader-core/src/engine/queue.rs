@@ -201,7 +201,6 @@ impl Queue {
                                if free_at <= Instant::now() {
                                    return;
                                }
-                               full.revision = revision;
                                full.until = full.until.min(free_at);
                            }
                        },

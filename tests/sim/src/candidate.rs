@@ -94,7 +94,10 @@ impl Candidate {
         // Something that polls often enough may not come: it is dropped in the end.
         let patience = ms(20 * self.world.plan.longest_lease() + 1000);
         let ended = match cut {
-            None => Some(deed.await),
+            None => {
+                deed.await;
+                Some(())
+            }
             Some(Cut::DropAfter(after)) => timeout(ms(after), deed).await.ok(),
             Some(Cut::DropAtPoll(polls)) => timeout(patience, DropAtPoll { left: polls, deed })
                 .await

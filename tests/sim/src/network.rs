@@ -247,7 +247,7 @@ impl Fates {
                 }
                 FaultKind::LoseRequests(percent) => fates.request_lost |= dice.chance(percent),
                 FaultKind::LoseReplies(percent) if dice.chance(percent) => {
-                    fates.reply = Reply::Lost
+                    fates.reply = Reply::Lost;
                 }
                 FaultKind::CutReplies(percent) if dice.chance(percent) => fates.reply = Reply::Cut,
                 FaultKind::Duplicate(percent, by) if dice.chance(percent) => {
@@ -261,7 +261,7 @@ impl Fates {
                     }
                 }
                 FaultKind::Refuse(percent, refusal) if dice.chance(percent) => {
-                    fates.refused = Some(refusal)
+                    fates.refused = Some(refusal);
                 }
                 _ => {}
             }
@@ -525,7 +525,7 @@ impl World {
                 let slots = state.server.slots(&lock, now);
                 let holder = |slot: &crate::server::Slot| {
                     let fence = leader_core::FencingToken::new(slot.fence);
-                    Holder::new(NodeId::new("somebody"), slot.slot, fence, slot.ends - now)
+                    Holder::new(NodeId::new("somebody"), slot.number, fence, slot.ends - now)
                 };
                 Answer::Inspect(slots.iter().map(holder).collect())
             }

@@ -26,26 +26,26 @@ pub(crate) const WRONG: &[Wrong] = &[
     },
     Wrong {
         name: "deadline taken after the reply of an extension",
-        file: "leader-core/src/engine/keeper.rs",
+        file: "leader-core/src/engine/extension.rs",
         changes: &[(
-            "tenure.extended(sent, tenure.lease)",
-            "tenure.extended(Instant::now(), tenure.lease)",
+            "tenure.extended(sent, request.lease)",
+            "tenure.extended(Instant::now(), request.lease)",
         )],
     },
     Wrong {
         name: "failed extension taken for a good one",
-        file: "leader-core/src/engine/keeper.rs",
+        file: "leader-core/src/engine/extension.rs",
         changes: &[(
-            "self.failed(Step::Extend, &tenure, &error);\n",
-            "self.failed(Step::Extend, &tenure, &error);\n                    tenure.extended(sent, tenure.lease);\n",
+            "self.failed(Step::Extend, tenure, &error);\n",
+            "self.failed(Step::Extend, tenure, &error);\n                    tenure.extended(sent, request.lease);\n",
         )],
     },
     Wrong {
         name: "\"not yours\" taken for a passing failure",
-        file: "leader-core/src/engine/keeper.rs",
+        file: "leader-core/src/engine/extension.rs",
         changes: &[(
-            "                    tenure.lose(reason);\n                    continue;\n",
-            "                    let _ = reason;\n                    (failures.saturating_add(1), Some(pause(&tenure, failures)))\n",
+            "                    tenure.lose(reason);\n                    Extended::Lost\n",
+            "                    let _ = reason;\n                    Extended::Failed(unanswered())\n",
         )],
     },
     Wrong {
@@ -68,8 +68,8 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "lease not looked at when the body ends",
         file: "leader-core/src/guard.rs",
         changes: &[(
-            "            Err(reason) => Err(tenure.lost_error(reason)),\n        },\n        Ended::Lost",
-            "            Err(_) => Ok(output),\n        },\n        Ended::Lost",
+            "Ended::Returned(output) => Ok(valid.map(|()| output)),",
+            "Ended::Returned(output) => Ok(valid.map_or(Ok(()), Ok).map(|()| output)),",
         )],
     },
     Wrong {
@@ -177,6 +177,14 @@ pub(crate) const WRONG: &[Wrong] = &[
         )],
     },
     Wrong {
+        name: "lease given up when one extension fails",
+        file: "leader-core/src/engine/extension.rs",
+        changes: &[(
+            "self.failed(Step::Extend, tenure, &error);\n",
+            "self.failed(Step::Extend, tenure, &error);\n                    tenure.lose(crate::LossReason::Expired);\n",
+        )],
+    },
+    Wrong {
         name: "max tenure forgotten",
         file: "leader-core/src/engine/tenure.rs",
         changes: &[(
@@ -244,8 +252,8 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "store: dead token not remembered",
         file: "leader-core/src/local.rs",
         changes: &[(
-            "                    record.ended.insert(release.token, now + mark);",
-            "                    record.ended.insert(release.token, now + mark / 1_000_000);",
+            "                    record.ended.insert(release.token, now + bounded(mark));",
+            "                    record.ended.insert(release.token, now + bounded(mark) / 1_000_000);",
         )],
     },
     Wrong {

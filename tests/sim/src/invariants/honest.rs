@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use leader_core::LossReason;
+use leader_core::{LeaderEvent, LossReason};
 use tokio::time::Instant;
 
 use super::{Invariant, Verdict, ensure};
@@ -16,6 +16,30 @@ use crate::server::Slot;
 pub(super) struct Honest {
     /// By candidate and name: when it was last told that all slots are taken, and whether it took the last one itself.
     full: BTreeMap<(usize, usize), Instant>,
+    /// By name and fencing token: until when its holder was last seen to rely on its lease.
+    relies: BTreeMap<(usize, u64), Instant>,
+}
+
+impl Honest {
+    /// A lease does not expire before its deadline: an extension that fails is tried again.
+    fn not_early(&self, at: Instant, event: &LeaderEvent, facts: &Facts) -> Verdict {
+        let LeaderEvent::Lost {
+            tenure,
+            reason: LossReason::Expired,
+            ..
+        } = event
+        else {
+            return Ok(());
+        };
+        let name = (0..facts.slots.len()).find(|name| format!("n{name}") == tenure.name.as_str());
+        let relies = name.and_then(|name| self.relies.get(&(name, tenure.fence.get())));
+        ensure(relies.is_none_or(|until| at >= *until), || {
+            format!(
+                "fence {} was given up as expired before its deadline",
+                tenure.fence
+            )
+        })
+    }
 }
 
 impl Invariant for Honest {
@@ -24,6 +48,16 @@ impl Invariant for Honest {
     }
 
     fn see(&mut self, at: Instant, event: &Event, facts: &Facts) -> Verdict {
+        if let Event::Applied { name, .. }
+        | Event::Answered { name, .. }
+        | Event::Granted { name, .. } = event
+        {
+            for (_, run) in facts.valid(*name, at) {
+                if let (Some(fence), Some(until)) = (run.fence, run.relies_until(at)) {
+                    self.relies.insert((*name, fence), until);
+                }
+            }
+        }
         match event {
             Event::Answered {
                 node,
@@ -109,6 +143,7 @@ impl Invariant for Honest {
                     format!("run {number} lost its lease ({reason:?}), but nothing was wrong")
                 })
             }
+            Event::Told { event, .. } => self.not_early(at, event, facts),
             _ => Ok(()),
         }
     }

@@ -2,6 +2,7 @@
 //! merely checked before the work cannot give.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -37,6 +38,15 @@ impl Invariant for Stopped {
                 }
                 ensure(run.relies_until(at).is_some(), || {
                     format!("the body of run {number} was polled without a valid lease")
+                })?;
+                // Counted here, not by the engine's reckoning.
+                let longest = run.stand.max_tenure.map(Duration::from_millis);
+                let too_long = run
+                    .granted
+                    .zip(longest)
+                    .is_some_and(|(granted, longest)| at >= granted + longest);
+                ensure(!too_long, || {
+                    format!("the body of run {number} was polled after its longest tenure")
                 })?;
                 let token = run
                     .fence
