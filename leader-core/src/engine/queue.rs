@@ -193,24 +193,26 @@ impl Queue {
         loop {
             let wake = (full.until + jitter).min(deadline);
             tokio::select! {
-            biased;
-                       news = talk.hints.news() => match news {
-                           News::Missed => return,
-                           News::Released { revision, .. } if revision <= full.revision => {}
-                           News::Released { revision, free_at } => {
-                               if free_at <= Instant::now() {
-                                   return;
-                               }
-                               full.until = full.until.min(free_at);
-                           }
-                       },
-                       () = tokio::time::sleep_until(wake) => {
-                           if Instant::now() < full.until {
-                               talk.full = Some(full);
-                           }
-                           return;
-                       }
-                   }
+                biased;
+                news = talk.hints.news() => match news {
+                    News::Missed => return,
+                    News::Released { revision, .. } if revision <= full.revision => {}
+                    // The revision that is known stays: of several slots, one that was released earlier may be told
+                    // later, and be free sooner.
+                    News::Released { free_at, .. } => {
+                        if free_at <= Instant::now() {
+                            return;
+                        }
+                        full.until = full.until.min(free_at);
+                    }
+                },
+                () = tokio::time::sleep_until(wake) => {
+                    if Instant::now() < full.until {
+                        talk.full = Some(full);
+                    }
+                    return;
+                }
+            }
         }
     }
 }
