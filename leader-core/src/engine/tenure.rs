@@ -327,18 +327,17 @@ impl Tenure {
     /// The store has extended the lease by `lease` from a request sent at `sent`. The later deadline holds. A lease
     /// whose deadline has passed meanwhile stays lost: somebody may have acted on that already. Whether it counts.
     pub(crate) fn extended(&self, sent: Instant, lease: Duration) -> bool {
+        // Whether it counts or not, the store keeps it from when it executed the request, which may have been just now.
+        self.may_last_until(Instant::now() + kept(lease));
         let held = self.phase() == Phase::Held;
         if held {
-            let times = &self.times;
-            let store_end = times.nanos(sent + kept(lease));
-            times.store_end.fetch_max(store_end, Ordering::AcqRel);
-            let deadline = times.nanos(sent + validity(lease));
-            times.deadline.fetch_max(deadline, Ordering::AcqRel);
+            let deadline = self.times.nanos(sent + validity(lease));
+            self.times.deadline.fetch_max(deadline, Ordering::AcqRel);
         }
         held
     }
 
-    /// Notes that the store may keep the lease until then: an extension was sent and its answer was not seen.
+    /// Notes that the store may keep the lease until then.
     pub(crate) fn may_last_until(&self, store_end: Instant) {
         let nanos = self.times.nanos(store_end);
         self.times.store_end.fetch_max(nanos, Ordering::AcqRel);
