@@ -82,7 +82,11 @@ local expires = string.format('%010d%06d', (expiry - a) / 1000000, a)
 local fenced = string.format('%010d%06d', (fence - b) / 1000000, b)
 local entry = token .. expires .. fenced .. ARGV[4]
 if mine then
-  redis.call('HSET', key, slot, entry)
+  if type(redis.pcall('HSET', key, slot, entry)) == 'table' then
+    -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+    redis.call('HDEL', key, '')
+    redis.call('HSET', key, slot, entry)
+  end
 else
   redis.call('HSET', key, 'f', fenced, slot, entry)
 end

@@ -58,7 +58,11 @@ if entry and sub(entry, 1, 32) == token then
       local b = free % 1000000
       value = string.rep('-', 32) .. string.format('%010d%06d', (free - b) / 1000000, b) .. sub(entry, 49)
     end
-    redis.call('HSET', key, 'f', revised, slot, value)
+    if type(redis.pcall('HSET', key, 'f', revised, slot, value)) == 'table' then
+      -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+      redis.call('HDEL', key, '')
+      redis.call('HSET', key, 'f', revised, slot, value)
+    end
     -- Not worth failing for: the slot is free, and a watcher that hears nothing asks again by itself.
     local told = redis.pcall('PUBLISH', ARGV[5], revised .. ':' .. keep)
     if type(told) == 'table' then told = told.err end
@@ -72,6 +76,11 @@ else
   reply = {'taken'}
 end
 
+if reply[1] ~= 'released' then
+  -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone. After it, a full
+  -- server takes a mark too.
+  redis.call('HDEL', key, '')
+end
 if mark > 0 then
   if last then
     redis.call('HSET', key, 'x' .. token, now + mark)
@@ -82,9 +91,6 @@ if mark > 0 then
   if redis.call('PTTL', key) < lives + 43200000 then
     redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
   end
-elseif reply[1] ~= 'released' then
-  -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone.
-  redis.call('HDEL', key, '')
 end
 if ends then
   local past = {}
