@@ -29,8 +29,10 @@ use crate::watch::Wakeups;
 /// # What it keeps on the server
 ///
 /// One hash for each name, `leader:{invoice-close}:lease`, and one channel, `leader:{invoice-close}:released`. The
-/// name stands in braces, so that both live in one slot of a cluster. The hash outlives its last lease by half a day
-/// to a day, so that the last fencing token does too, and is gone then: nothing is kept for ever. Channels are one
+/// name stands in braces, so that all live in one slot of a cluster. The hash outlives its last lease by half a day
+/// to a day, so that the last fencing token does too, and is gone then: nothing is kept for ever. A claim that was given
+/// up before its answer came leaves a small key of its own, `leader:{invoice-close}:ended:<token>`, which refuses the
+/// claim should it arrive yet, and is gone after a minute. Channels are one
 /// space for all databases of a server; electors of two databases with the same prefix wake each other in vain.
 ///
 /// # Time and order
@@ -135,7 +137,8 @@ impl Inner {
             Arg::Number(release.mark.map_or(0, |mark| micros(mark).max(1))),
             Arg::Text(&channel),
         ];
-        let answer = self.commands.run(&RELEASE, &[&key], &args).await;
+        let mark = self.keys.mark(&release.name, &token);
+        let answer = self.commands.run(&RELEASE, &[&key, &mark], &args).await;
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
@@ -174,7 +177,8 @@ impl LeaseStore for RedisStore {
             Arg::Number(u64::from(claim.slots.max(1))),
             Arg::Text(claim.node_id.as_str()),
         ];
-        let answer = inner.commands.run(&CLAIM, &[&key], &args).await;
+        let mark = inner.keys.mark(&claim.name, &token);
+        let answer = inner.commands.run(&CLAIM, &[&key, &mark], &args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| inner.error(&key, failure))

@@ -161,7 +161,7 @@ async fn a15_what_is_not_ours_is_a_clear_error_and_stays_as_it_is() {
     let server = Server::start().await;
     let store = store(&server).await;
     let long = "9".repeat(100);
-    let foreign: [&[&str]; 9] = [
+    let foreign: [&[&str]; 11] = [
         &["SET", KEY, "theirs", "EX", "1000"],
         &["SET", KEY, "theirs"],
         &["RPUSH", KEY, "theirs"],
@@ -169,6 +169,8 @@ async fn a15_what_is_not_ours_is_a_clear_error_and_stays_as_it_is() {
         &["HSET", KEY, "0", ""],
         &["HSET", KEY, "0", &long],
         &["HSET", KEY, "f", "not a number"],
+        &["HSET", KEY, "m", "7"],
+        &["HSET", KEY, "f", "7", "m", "theirs"],
         &["HSET", KEY, "f", "7", "name", "theirs"],
         &["HSET", KEY, "f", "7", "0", "x".repeat(100).leak()],
     ];
