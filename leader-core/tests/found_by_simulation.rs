@@ -187,6 +187,26 @@ async fn a_claim_that_is_on_its_way_when_the_elector_shuts_down_is_undone() {
     assert_eq!(local.inspect(&x).await.unwrap(), []);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_extended_after_its_loss_is_given_back() {
+    let store = Slow::answering_extensions_after(ms(30));
+    let elector = StoreElector::builder(store).build();
+    let bounded = LeaseOptions::builder()
+        .wait(Duration::ZERO)
+        .lease(ms(300))
+        .max_tenure(ms(300))
+        .build()
+        .unwrap();
+    let lease = elector.try_acquire("x", &bounded).await.unwrap().unwrap();
+    tokio::time::sleep(ms(280)).await;
+    // Executed at once, answered when the longest tenure is over.
+    lease.extend(ms(300)).await.unwrap_err();
+    tokio::time::sleep(ms(100)).await;
+    drop(lease);
+    let next = elector.try_acquire("x", &bounded).await.unwrap();
+    assert!(next.is_some());
+}
+
 /// A local store whose first claim is two seconds on its way, whether its sender waits or not.
 #[derive(Default)]
 struct LateClaim {

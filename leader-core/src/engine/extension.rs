@@ -158,6 +158,7 @@ impl<S: LeaseStore> Engine<S> {
             Err(_) => return failed(StoreError::no_answer(self.command_timeout).not_run()),
         };
         tenure.ensure_valid()?;
+        let lease = tenure.within_tenure(lease);
         match self.send_extensions(&[Request { turn, lease }]).await.pop() {
             Some(Extended::Done) => {
                 tenure.ensure_valid()?;

@@ -145,7 +145,8 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
     }
 
     /// The runtime for background work: extensions, and releases of dropped leases. Default the runtime from which a
-    /// lease is acquired. A runtime of its own keeps leases alive while a body blocks its worker thread.
+    /// lease is acquired; when that ends with leases alive, nobody extends or releases them any more, and their slots
+    /// end with their leases. A runtime of its own keeps leases alive while a body blocks its worker thread.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
