@@ -197,7 +197,7 @@ impl Queue {
                        news = talk.hints.news() => match news {
                            News::Missed => return,
                            News::Released { revision, .. } if revision <= full.revision => {}
-                           News::Released { revision, free_at } => {
+                           News::Released { free_at, .. } => {
                                if free_at <= Instant::now() {
                                    return;
                                }
