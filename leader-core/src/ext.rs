@@ -284,14 +284,14 @@ where
 }
 
 /// How standing for a guarded run ended.
-enum Stood {
+pub(crate) enum Stood {
     Elected(Lease),
     /// A run of the same name and slot count on the same elector is around this one.
     Within(LeaseHandle),
     Skipped(Skipped),
 }
 
-async fn stand<E: Elector + ?Sized>(
+pub(crate) async fn stand<E: Elector + ?Sized>(
     elector: &E,
     name: LockName,
     options: &LeaseOptions,
