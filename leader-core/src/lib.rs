@@ -91,12 +91,24 @@ mod options;
 mod outcome;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
-#[allow(missing_docs, clippy::must_use_candidate, reason = "not public")]
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "not public"
+)]
 pub mod __private {
     pub use crate::private::*;
 }
 #[cfg(feature = "macros")]
-#[allow(missing_docs, clippy::must_use_candidate, reason = "not public")]
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "not public"
+)]
 mod private;
 mod returns;
 mod scope;

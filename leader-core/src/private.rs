@@ -144,6 +144,11 @@ pub fn failed<T: FromLeaderError>() -> fn(LeaderError) -> T {
     T::from_leader_error
 }
 
+/// Tells rustc the type of a body; in code that never runs.
+pub fn never<T>() -> T {
+    unreachable!("behind `if false`")
+}
+
 /// For `on_error = "skip"` and `"run"`: a lost lease is said as an error where the type can, and logged where it
 /// cannot. Method resolution finds out which: [`ByError`] is nearer than [`ByLog`].
 #[derive(Debug)]

@@ -325,7 +325,7 @@ fn on_lost(value: Expr) -> Result<OnLost, Error> {
     match literal(&value) {
         Some(Lit::Str(text)) => one_of(
             text,
-            &[("cancel", || OnLost::Cancel), ("notify", || OnLost::Notify)],
+            [("cancel", OnLost::Cancel), ("notify", OnLost::Notify)],
         ),
         Some(other) => Err(Error::new(
             other.span(),
@@ -339,10 +339,10 @@ fn on_error(value: &Expr) -> Result<OnError, Error> {
     match literal(value) {
         Some(Lit::Str(text)) => one_of(
             text,
-            &[
-                ("return", || OnError::Return),
-                ("skip", || OnError::Skip),
-                ("run", || OnError::Run),
+            [
+                ("return", OnError::Return),
+                ("skip", OnError::Skip),
+                ("run", OnError::Run),
             ],
         ),
         _ => Err(Error::new_spanned(
@@ -354,10 +354,7 @@ fn on_error(value: &Expr) -> Result<OnError, Error> {
 
 fn kind(value: &Expr) -> Result<Kind, Error> {
     match literal(value) {
-        Some(Lit::Str(text)) => one_of(
-            text,
-            &[("future", || Kind::Future), ("stream", || Kind::Stream)],
-        ),
+        Some(Lit::Str(text)) => one_of(text, [("future", Kind::Future), ("stream", Kind::Stream)]),
         _ => Err(Error::new_spanned(
             value,
             "write `kind = \"future\"` or `kind = \"stream\"`",
@@ -365,23 +362,25 @@ fn kind(value: &Expr) -> Result<Kind, Error> {
     }
 }
 
-fn one_of<T>(text: &LitStr, choices: &[(&str, fn() -> T)]) -> Result<T, Error> {
+fn one_of<T, const N: usize>(text: &LitStr, choices: [(&str, T); N]) -> Result<T, Error> {
     let said = text.value();
-    if let Some((_, make)) = choices.iter().find(|(word, _)| *word == said) {
-        return Ok(make());
-    }
-    let words = choices.iter().map(|(word, _)| *word);
-    let advice = match suggest::nearest(&said, words.clone()) {
-        Some(meant) => format!("write `\"{meant}\"`"),
-        None => {
-            let quoted: Vec<String> = words.map(|word| format!("\"{word}\"")).collect();
-            format!("write {}", suggest::list(quoted.iter().map(String::as_str)))
-        }
+    let words: Vec<String> = choices
+        .iter()
+        .map(|(word, _)| format!("\"{word}\""))
+        .collect();
+    let words = words.iter().map(String::as_str);
+    let advice = match suggest::nearest(&format!("\"{said}\""), words.clone()) {
+        Some(meant) => format!("write `{meant}`"),
+        None => format!("write one of {}", suggest::list(words)),
     };
-    Err(Error::new(
-        text.span(),
-        format!("`\"{said}\"` is no choice here; {advice}"),
-    ))
+    let mut choices = choices.into_iter();
+    match choices.find(|(word, _)| *word == said) {
+        Some((_, choice)) => Ok(choice),
+        None => Err(Error::new(
+            text.span(),
+            format!("`\"{said}\"` is no choice here; {advice}"),
+        )),
+    }
 }
 
 fn krate(value: Expr) -> Result<Path, Error> {

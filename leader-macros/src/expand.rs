@@ -7,7 +7,7 @@ use syn::{Error, LitStr, Path};
 
 use crate::args::{self, Args, Mistakes, Name, OnError, OnLost, Slots, Time};
 use crate::check;
-use crate::item::Item;
+use crate::item::{Body, Item};
 use crate::name;
 use crate::shape::{Kind, Shape, Wrap};
 
@@ -16,7 +16,7 @@ macro_rules! quote_here {
     ($($tokens:tt)*) => { quote::quote_spanned! { proc_macro2::Span::mixed_site()=> $($tokens)* } };
 }
 
-pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
     let args = args::parse(args, &mut mistakes);
     let item = match syn::parse2::<Item>(item.clone()) {
@@ -28,7 +28,7 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
         }
     };
     let shape = check::check(&args, &item, &mut mistakes);
-    let body = item.body.as_ref().map(|body| &body.block);
+    let body = item.body.as_ref();
     let mut probe = None;
     if let Some((literal, unknown)) = check::unknown_placeholder(&args, &item) {
         probe = probe_of(literal, unknown, &mut mistakes);
@@ -41,9 +41,8 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
         // With the function as it was, so that its callers see no second error.
         (error, probe, ..) => {
             let error = error.map(Error::into_compile_error);
-            let statements = probe.into_iter().chain(body.cloned());
-            let unguarded = match &item.body {
-                Some(_) => item.with_body(&quote! { #(#statements)* }),
+            let unguarded = match body {
+                Some(body) => item.with_body(&body.statements_after(probe.unwrap_or_default())),
                 None => item.without_body(),
             };
             quote! { #error #unguarded }
@@ -92,7 +91,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// The new body, without braces.
-    fn function(&self, body: &TokenStream) -> TokenStream {
+    fn function(&self, body: &Body) -> TokenStream {
         let guarded = match self.shape.kind {
             Kind::Future => self.future(body),
             Kind::Stream => return self.stream(body),
@@ -104,7 +103,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    fn future(&self, body: &TokenStream) -> TokenStream {
+    fn future(&self, body: &Body) -> TokenStream {
         let krate = &self.krate;
         let output = &self.shape.output;
         let (name, options, elector) = (self.name(), self.options(), self.elector());
@@ -138,8 +137,8 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    fn stream(&self, body: &TokenStream) -> TokenStream {
-        let _ = body;
+    fn stream(&self, body: &Body) -> TokenStream {
+        let _ = (body, self.args);
         quote_here! { ::core::unimplemented!() }
     }
 
@@ -187,25 +186,31 @@ impl<'a> Expansion<'a> {
     }
 
     /// The closure that makes the body, once there is a lease.
-    fn body(&self, body: &TokenStream) -> TokenStream {
-        let kept = self.item.kept();
-        let body = if kept.is_empty() {
-            body.clone()
-        } else {
-            quote_here! {
-                {
-                    #[allow(clippy::used_underscore_binding)]
-                    let _ = (#(&#kept,)*);
-                    #body
-                }
-            }
-        };
+    fn body(&self, body: &Body) -> TokenStream {
+        let krate = &self.krate;
         let output = &self.shape.output;
-        match (self.shape.wrap, &self.shape.returned) {
-            (Wrap::Async, _) => quote_here! { async move || -> #output #body },
-            (_, Some(returned)) => quote_here! { move || -> #returned #body },
-            (_, None) => quote_here! { move || #body },
+        let kept = self.item.kept();
+        let keep = (!kept.is_empty()).then(|| {
+            quote_here! {
+                #[allow(clippy::used_underscore_binding)]
+                let _ = (#(&#kept,)*);
+            }
+        });
+        if self.shape.wrap == Wrap::Async {
+            // The dead return tells rustc the type, so that the body's values are coerced and its mistakes reported as
+            // in any function.
+            let block = body.block_after(quote_here! {
+                if false {
+                    return #krate::__private::never::<#output>();
+                }
+                #keep
+            });
+            return quote_here! { move || async move #block };
         }
+        let block = body.block_after(keep.unwrap_or_default());
+        let returned = self.shape.returned.as_ref();
+        let returned = returned.map(|returned| quote_here!(-> #returned));
+        quote_here! { move || #returned #block }
     }
 
     fn name(&self) -> TokenStream {
@@ -238,10 +243,10 @@ impl<'a> Expansion<'a> {
         let krate = &self.krate;
         let pattern = self.pattern();
         if let Some(options) = &self.args.options {
-            let labelled = match pattern {
-                Some(pattern) => quote_here! { #krate::__private::labelled(options, #pattern) },
-                None => quote_here! { options },
-            };
+            let labelled = pattern.map_or_else(
+                || quote_here! { options },
+                |pattern| quote_here! { #krate::__private::labelled(options, #pattern) },
+            );
             return quote_here! {
                 let options: &#krate::LeaseOptions = #options;
                 let options = ::core::result::Result::Ok(#labelled);

@@ -1,6 +1,6 @@
 //! The annotated function, taken apart no further than needed: its body stays the tokens that its author wrote.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, FnArg, GenericParam, Pat, Signature, Token, Visibility};
 
@@ -17,8 +17,9 @@ pub(crate) struct Item {
 pub(crate) struct Body {
     /// `#![..]` at its start; they are the function's.
     inner_attrs: Vec<Attribute>,
-    /// In braces.
-    pub(crate) block: TokenStream,
+    /// What else is between its braces.
+    statements: TokenStream,
+    braces: Span,
 }
 
 impl Parse for Item {
@@ -52,12 +53,26 @@ impl Parse for Body {
         let content;
         let brace = syn::braced!(content in input);
         let inner_attrs = content.call(Attribute::parse_inner)?;
-        let mut block = Group::new(Delimiter::Brace, content.parse()?);
-        block.set_span(brace.span.join());
         Ok(Self {
             inner_attrs,
-            block: TokenTree::from(block).into(),
+            statements: content.parse()?,
+            braces: brace.span.join(),
         })
+    }
+}
+
+impl Body {
+    /// The statements, with others in front.
+    pub(crate) fn statements_after(&self, mut first: TokenStream) -> TokenStream {
+        first.extend(self.statements.clone());
+        first
+    }
+
+    /// The body in its braces, with other statements in front.
+    pub(crate) fn block_after(&self, first: TokenStream) -> TokenTree {
+        let mut block = Group::new(Delimiter::Brace, self.statements_after(first));
+        block.set_span(self.braces);
+        block.into()
     }
 }
 

@@ -15,5 +15,5 @@ use proc_macro::TokenStream;
 /// Runs a function only as the leader.
 #[proc_macro_attribute]
 pub fn leader_election(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand::expand(args.into(), item.into()).into()
+    expand::expand(args.into(), &item.into()).into()
 }
