@@ -7,7 +7,7 @@ use crate::store::StoreError;
 use crate::token::FencingToken;
 
 /// Everything that can go wrong. Contention is not among it: somebody else leading is an outcome, never an error.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaderError {
     /// The name breaks a rule of [`LockName`].

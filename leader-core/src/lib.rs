@@ -89,7 +89,6 @@ mod name;
 mod node;
 mod options;
 mod outcome;
-#[cfg(feature = "macros")]
 #[doc(hidden)]
 #[allow(
     missing_docs,
@@ -100,8 +99,8 @@ mod outcome;
 )]
 pub mod __private {
     pub use crate::private::*;
+    pub use crate::stream::annotated::*;
 }
-#[cfg(feature = "macros")]
 #[allow(
     missing_docs,
     clippy::missing_errors_doc,
@@ -114,6 +113,7 @@ mod returns;
 mod scope;
 mod state;
 pub mod store;
+mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod token;
@@ -136,4 +136,5 @@ pub use scope::{
     AlreadyInstalled, current_elector, current_lease, ensure_leader, install, with_elector,
 };
 pub use state::{Holder, LeaderState};
+pub use stream::{GuardedStream, GuardedTryStream, StreamOutcome};
 pub use token::{FencingToken, Token};

@@ -152,7 +152,6 @@ impl LeaseOptions {
     }
 
     /// With `pattern` as the label of spans, unless there is one.
-    #[cfg(feature = "macros")]
     pub(crate) fn labelled(mut self, pattern: &str) -> Self {
         self.name_pattern.get_or_insert_with(|| Arc::from(pattern));
         self

@@ -1,5 +1,7 @@
 //! What `#[leader_election]` expands to. Not public: it changes without notice.
 
+pub use futures::Stream;
+
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -7,13 +9,13 @@ use std::sync::OnceLock;
 use crate::elector::Elector;
 use crate::error::LeaderError;
 use crate::ext::{self, Stood as Standing};
-use crate::guard;
-use crate::lease::{Lease, LeaseHandle};
+use crate::guard::{self, Hold};
 use crate::name::LockName;
 use crate::options::{LeaseOptions, LeaseOptionsBuilder};
 use crate::outcome::Skipped;
 use crate::returns::{FromLeaderError, FromSkip};
 use crate::scope;
+use crate::stream::annotated::{LastItems, WhenFailing};
 
 /// Options that are literals in an attribute: built once for the function, not once for the call.
 #[derive(Debug)]
@@ -51,14 +53,6 @@ pub fn labelled(options: &LeaseOptions, pattern: &'static str) -> LeaseOptions {
     options.clone().labelled(pattern)
 }
 
-/// What the failure of the store means.
-#[derive(Clone, Copy, Debug)]
-pub enum OnError {
-    Return,
-    Skip,
-    Run,
-}
-
 /// How standing for the body ended.
 #[derive(Debug)]
 pub enum Stood {
@@ -67,35 +61,27 @@ pub enum Stood {
     Failed(LeaderError),
 }
 
-/// The leave to run the body.
+/// The leave to run the body: under a lease, or without one.
 #[derive(Debug)]
-pub struct Go(Ground);
-
-#[derive(Debug)]
-enum Ground {
-    Lease(Lease),
-    Outer(LeaseHandle),
-    Open,
-}
+pub struct Go(Option<Hold>);
 
 pub async fn stand<E: Elector, O: Borrow<LeaseOptions>>(
     elector: Result<E, LeaderError>,
     name: Result<LockName, LeaderError>,
     options: Result<O, LeaderError>,
-    on_error: OnError,
+    when_failing: WhenFailing,
 ) -> Stood {
     let standing = async { ext::stand(&elector?, name?, options?.borrow()).await };
-    match (standing.await, on_error) {
-        (Ok(Standing::Elected(lease)), _) => Stood::Go(Go(Ground::Lease(lease))),
-        (Ok(Standing::Within(lease)), _) => Stood::Go(Go(Ground::Outer(lease))),
+    match (standing.await, when_failing) {
+        (Ok(Standing::Leading(hold)), _) => Stood::Go(Go(Some(hold))),
         (Ok(Standing::Skipped(skipped)), _) => Stood::Skipped(skipped),
-        (Err(error @ LeaderError::Backend { .. }), OnError::Skip) => {
+        (Err(error @ LeaderError::Backend { .. }), WhenFailing::Skip) => {
             tracing::warn!(%error, "skipped");
             Stood::Skipped(Skipped::default())
         }
-        (Err(error @ LeaderError::Backend { .. }), OnError::Run) => {
+        (Err(error @ LeaderError::Backend { .. }), WhenFailing::Run) => {
             tracing::warn!(%error, "running without a lease");
-            Stood::Go(Go(Ground::Open))
+            Stood::Go(Go(None))
         }
         (Err(error), _) => Stood::Failed(error),
     }
@@ -108,9 +94,8 @@ impl Go {
         Fut: Future<Output = T>,
     {
         match self.0 {
-            Ground::Lease(lease) => guard::run(lease, |_| make()).await,
-            Ground::Outer(lease) => guard::run_nested(lease, |_| make()).await,
-            Ground::Open => Ok(scope::without_lease(make).await),
+            Some(hold) => guard::run(hold, |_| make()).await,
+            None => Ok(scope::without_lease(make).await),
         }
     }
 }
@@ -149,35 +134,59 @@ pub fn never<T>() -> T {
     unreachable!("behind `if false`")
 }
 
-/// For `on_error = "skip"` and `"run"`: a lost lease is said as an error where the type can, and logged where it
-/// cannot. Method resolution finds out which: [`ByError`] is nearer than [`ByLog`].
+/// Whether a type can say an error. Method resolution finds out: the trait for the type that can is nearer than the
+/// trait for any type.
 #[derive(Debug)]
-pub struct Lossy<T>(PhantomData<fn() -> T>);
+pub struct Probe<T>(PhantomData<fn() -> T>);
 
-impl<T> Lossy<T> {
+impl<T> Probe<T> {
     #[allow(clippy::new_without_default, reason = "not public")]
     pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-pub trait ByError<T> {
+/// For `on_error = "skip"` and `"run"`: a lost lease is said as an error where the type can.
+pub trait SaysError<T> {
     fn failed(&self, error: LeaderError) -> Result<T, Skipped>;
 }
 
-impl<T: FromLeaderError> ByError<T> for Lossy<T> {
+impl<T: FromLeaderError> SaysError<T> for Probe<T> {
     fn failed(&self, error: LeaderError) -> Result<T, Skipped> {
         Ok(T::from_leader_error(error))
     }
 }
 
-pub trait ByLog<T> {
+/// As [`SaysError`]; it is logged where the type cannot.
+pub trait LogsError<T> {
     fn failed(&self, error: LeaderError) -> Result<T, Skipped>;
 }
 
-impl<T> ByLog<T> for &Lossy<T> {
+impl<T> LogsError<T> for &Probe<T> {
     fn failed(&self, error: LeaderError) -> Result<T, Skipped> {
         tracing::error!(%error, "the function's return type has no value for this error; it returns as if skipped");
         Err(Skipped::default())
+    }
+}
+
+/// For streams: an error is the last item where items can say it.
+pub trait LastIsError<T> {
+    fn last_items(&self) -> Option<LastItems<T>>;
+}
+
+impl<T, E: From<LeaderError>> LastIsError<Result<T, E>> for Probe<Result<T, E>> {
+    fn last_items(&self) -> Option<LastItems<Result<T, E>>> {
+        Some(LastItems::results())
+    }
+}
+
+/// As [`LastIsError`], for items that cannot.
+pub trait LastIsItem<T> {
+    fn last_items(&self) -> Option<LastItems<T>>;
+}
+
+impl<T> LastIsItem<T> for &Probe<T> {
+    fn last_items(&self) -> Option<LastItems<T>> {
+        None
     }
 }

@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Lit, LitStr};
 
-use crate::args::{Args, Mistakes, Name, OnError, Time};
+use crate::args::{Args, Mistakes, Name, Time};
 use crate::item::Item;
 use crate::name::{self, Unknown};
 use crate::shape::{self, Kind, Shape};
@@ -190,13 +190,6 @@ fn stream(args: &Args, mistakes: &mut Mistakes) {
         mistakes.at(
             skipped.span(),
             "a stream that is skipped is empty; leave `skipped` out",
-        );
-    }
-    if args.on_error == OnError::Run {
-        let at = args.keys.iter().find(|key| *key == "on_error");
-        mistakes.at(
-            at.map_or_else(Span::call_site, proc_macro2::Ident::span),
-            "a stream does not run without a lease; write `on_error = \"skip\"`, or leave it out",
         );
     }
 }

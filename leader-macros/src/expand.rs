@@ -3,7 +3,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::{Error, LitStr, Path};
+use syn::{Error, LitStr, Path, Type};
 
 use crate::args::{self, Args, Mistakes, Name, OnError, OnLost, Slots, Time};
 use crate::check;
@@ -92,26 +92,28 @@ impl<'a> Expansion<'a> {
 
     /// The new body, without braces.
     fn function(&self, body: &Body) -> TokenStream {
-        let guarded = match self.shape.kind {
-            Kind::Future => self.future(body),
-            Kind::Stream => return self.stream(body),
-        };
-        match self.shape.wrap {
-            Wrap::Async => guarded,
-            Wrap::Bare => quote_here! { async move { #guarded } },
-            Wrap::Boxed => quote_here! { ::std::boxed::Box::pin(async move { #guarded }) },
+        match (self.shape.kind, self.shape.wrap) {
+            (Kind::Future, wrap) => {
+                let guarded = self.future(body);
+                match wrap {
+                    Wrap::Async => guarded,
+                    Wrap::Bare => quote_here! { async move { #guarded } },
+                    Wrap::Boxed => quote_here! { ::std::boxed::Box::pin(async move { #guarded }) },
+                }
+            }
+            (Kind::Stream, Wrap::Boxed) => {
+                let guarded = self.stream(body);
+                quote_here! { ::std::boxed::Box::pin({ #guarded }) }
+            }
+            (Kind::Stream, _) => self.stream(body),
         }
     }
 
     fn future(&self, body: &Body) -> TokenStream {
         let krate = &self.krate;
-        let output = &self.shape.output;
+        let output = self.output();
         let (name, options, elector) = (self.name(), self.options(), self.elector());
-        let on_error = match self.args.on_error {
-            OnError::Return => quote_here!(Return),
-            OnError::Skip => quote_here!(Skip),
-            OnError::Run => quote_here!(Run),
-        };
+        let when_failing = self.when_failing();
         let Ends {
             prepare,
             skipped,
@@ -123,7 +125,7 @@ impl<'a> Expansion<'a> {
                 #name
                 #options
                 #elector
-                #krate::__private::stand(elector, name, options, #krate::__private::OnError::#on_error).await
+                #krate::__private::stand(elector, name, options, #when_failing).await
             };
             #prepare
             match stood {
@@ -138,14 +140,57 @@ impl<'a> Expansion<'a> {
     }
 
     fn stream(&self, body: &Body) -> TokenStream {
-        let _ = (body, self.args);
-        quote_here! { ::core::unimplemented!() }
+        let krate = &self.krate;
+        let (name, options, elector) = (self.name(), self.options(), self.elector());
+        let when_failing = self.when_failing();
+        let last_items = match self.output() {
+            Type::Infer(_) => quote_here! { ::core::option::Option::None },
+            items => quote_here! {
+                {
+                    use #krate::__private::{LastIsError as _, LastIsItem as _};
+                    (&#krate::__private::Probe::<#items>::new()).last_items()
+                }
+            },
+        };
+        let body = self.body(body);
+        quote_here! {
+            #name
+            #options
+            #elector
+            let last_items = #last_items;
+            #krate::__private::guard_stream(elector, name, options, #when_failing, last_items, #body)
+        }
+    }
+
+    fn when_failing(&self) -> TokenStream {
+        let krate = &self.krate;
+        let choice = match self.args.on_error {
+            OnError::Return => quote_here!(Fail),
+            OnError::Skip => quote_here!(Skip),
+            OnError::Run => quote_here!(Run),
+        };
+        quote_here!(#krate::__private::WhenFailing::#choice)
+    }
+
+    /// What the future comes to, or the stream's items, as a type that may be written inside a body.
+    fn output(&self) -> Type {
+        let krate = &self.krate;
+        match (&self.shape.output, &self.shape.returned, self.shape.kind) {
+            (Some(output), ..) => output.clone(),
+            (None, None, _) => syn::parse_quote!(_),
+            (None, Some(returned), Kind::Future) => {
+                syn::parse_quote!(<#returned as ::core::future::Future>::Output)
+            }
+            (None, Some(returned), Kind::Stream) => {
+                syn::parse_quote!(<#returned as #krate::__private::Stream>::Item)
+            }
+        }
     }
 
     /// How the return type says "skipped" and "failed": what to do first, and the two expressions.
     fn ends(&self) -> Ends {
         let krate = &self.krate;
-        let output = &self.shape.output;
+        let output = self.output();
         let given = self.args.skipped.as_ref();
         match (self.args.on_error, given) {
             (OnError::Return, None) => Ends {
@@ -170,11 +215,11 @@ impl<'a> Expansion<'a> {
                 };
                 Ends {
                     prepare: quote_here! {
-                        use #krate::__private::{ByError as _, ByLog as _};
+                        use #krate::__private::{SaysError as _, LogsError as _};
                         #prepare
                     },
                     failed: quote_here! {
-                        match (&#krate::__private::Lossy::<#output>::new()).failed(error) {
+                        match (&#krate::__private::Probe::<#output>::new()).failed(error) {
                             ::core::result::Result::Ok(value) => value,
                             ::core::result::Result::Err(skipped) => #skipped,
                         }
@@ -188,7 +233,7 @@ impl<'a> Expansion<'a> {
     /// The closure that makes the body, once there is a lease.
     fn body(&self, body: &Body) -> TokenStream {
         let krate = &self.krate;
-        let output = &self.shape.output;
+        let output = self.output();
         let kept = self.item.kept();
         let keep = (!kept.is_empty()).then(|| {
             quote_here! {
@@ -228,13 +273,25 @@ impl<'a> Expansion<'a> {
 
     fn elector(&self) -> TokenStream {
         let krate = &self.krate;
-        if let Some(elector) = self.args.elector.as_ref() {
-            quote_here! { let elector = &(#elector); let elector = ::core::result::Result::Ok(elector); }
-        } else if self.item.parameters().iter().any(|name| name == "elector") {
-            let elector = proc_macro2::Ident::new("elector", Span::call_site());
-            quote_here! { let elector = ::core::result::Result::Ok(&#elector); }
-        } else {
-            quote_here! { let elector = #krate::current_elector(); }
+        let given = match &self.args.elector {
+            Some(elector) => quote!(#elector),
+            None if self.item.parameters().iter().any(|name| name == "elector") => {
+                let elector = proc_macro2::Ident::new("elector", Span::call_site());
+                quote!(#elector)
+            }
+            None => return quote_here! { let elector = #krate::current_elector(); },
+        };
+        match self.shape.kind {
+            // Only looked at until there is a lease: the body may consume it.
+            Kind::Future => quote_here! {
+                let elector = &(#given);
+                let elector = ::core::result::Result::Ok(elector);
+            },
+            // Kept until the first poll.
+            Kind::Stream => quote_here! {
+                let elector = ::core::clone::Clone::clone(&(#given));
+                let elector = ::core::result::Result::Ok(elector);
+            },
         }
     }
 
@@ -243,10 +300,14 @@ impl<'a> Expansion<'a> {
         let krate = &self.krate;
         let pattern = self.pattern();
         if let Some(options) = &self.args.options {
-            let labelled = pattern.map_or_else(
-                || quote_here! { options },
-                |pattern| quote_here! { #krate::__private::labelled(options, #pattern) },
-            );
+            let labelled = match (pattern, self.shape.kind) {
+                (Some(pattern), _) => {
+                    quote_here! { #krate::__private::labelled(options, #pattern) }
+                }
+                (None, Kind::Future) => quote_here! { options },
+                // Kept until the first poll.
+                (None, Kind::Stream) => quote_here! { ::core::clone::Clone::clone(options) },
+            };
             return quote_here! {
                 let options: &#krate::LeaseOptions = #options;
                 let options = ::core::result::Result::Ok(#labelled);

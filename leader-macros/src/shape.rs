@@ -25,8 +25,8 @@ pub(crate) enum Wrap {
 pub(crate) struct Shape {
     pub(crate) kind: Kind,
     pub(crate) wrap: Wrap,
-    /// What the future comes to, or the stream's items, as a type that may be written inside a body.
-    pub(crate) output: Type,
+    /// What the future comes to, or the stream's items, where the signature says so; with `_` for each `impl Trait`.
+    pub(crate) output: Option<Type>,
     /// The return type where it may be written inside a body.
     pub(crate) returned: Option<Type>,
 }
@@ -41,7 +41,7 @@ pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
         return Ok(Shape {
             kind: Kind::Future,
             wrap: Wrap::Async,
-            output: erased(&returned),
+            output: Some(erased(&returned)),
             returned: None,
         });
     }
@@ -56,14 +56,7 @@ pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
         _ => return Err(no_shape(sig)),
     };
     let may_be_written = !mentions_impl(&returned);
-    let output = match output {
-        Some(output) => erased(&output),
-        None if !may_be_written => syn::parse_quote!(_),
-        None => match kind {
-            Kind::Future => syn::parse_quote!(<#returned as ::core::future::Future>::Output),
-            Kind::Stream => syn::parse_quote!(_),
-        },
-    };
+    let output = output.as_ref().map(erased);
     Ok(Shape {
         kind,
         wrap,

@@ -7,6 +7,7 @@ extern crate leader as leader_core;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{Stream, StreamExt, stream};
 use leader_core::leader_election;
 use leader_core::{
     Elector, ElectorExt, LeaderError, LeaseOptions, LocalElector, RunOutcome, with_elector,
@@ -19,6 +20,7 @@ enum BillingError {
 }
 
 type PartnerError = BillingError;
+type FeedError = BillingError;
 
 struct Db;
 
@@ -26,6 +28,9 @@ struct Db;
 struct Summary(u32);
 
 struct Req;
+
+#[derive(Debug, PartialEq)]
+struct Order(String);
 
 #[derive(Debug, PartialEq)]
 struct Reply;
@@ -66,6 +71,12 @@ impl Service {
         let Req = req;
         Ok(RunOutcome::Elected(Reply))
     }
+
+    #[leader_election(name = "order-feed:{region}", lease = "10s", auto_extend)]
+    fn orders(&self, region: &str) -> impl Stream<Item = Result<Order, FeedError>> + '_ {
+        let order = format!("{region} of {}", self.region);
+        stream::iter([Ok(Order(order.clone())), Ok(Order(order))])
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,8 +94,20 @@ async fn the_lines_of_the_design_compile_as_written() {
     assert_eq!(too.unwrap(), None);
 
     service.report("acme").await.unwrap();
-    let replied = with_elector(elector, service.call_partner(Req)).await;
+    let replied = with_elector(elector.clone(), service.call_partner(Req)).await;
     assert_eq!(replied.unwrap(), RunOutcome::Elected(Reply));
+
+    // The elector is found when the stream is made.
+    let mut orders = Box::pin(with_elector(other.clone(), async { service.orders("north") }).await);
+    assert!(elector.state("order-feed:north").await.unwrap().is_free());
+    assert_eq!(
+        orders.next().await.unwrap().unwrap(),
+        Order("north of eu".to_owned())
+    );
+    assert!(!elector.state("order-feed:north").await.unwrap().is_free());
+    assert!(orders.next().await.is_some());
+    assert!(orders.next().await.is_none());
+    assert!(elector.state("order-feed:north").await.unwrap().is_free());
 
     // Somebody else reports: skipped is `Ok(())`.
     let options = LeaseOptions::default();
