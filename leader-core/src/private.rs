@@ -3,6 +3,7 @@
 pub use futures::Stream;
 
 use std::borrow::Borrow;
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
@@ -51,6 +52,25 @@ where
 /// Options of the user's own, labelled with the attribute's pattern unless they have one.
 pub fn labelled(options: &LeaseOptions, pattern: &'static str) -> LeaseOptions {
     options.clone().labelled(pattern)
+}
+
+/// A copy of what a parameter borrows, for a body that is made when the borrow is over.
+pub struct Copied<T: ToOwned + ?Sized>(T::Owned);
+
+impl<T: ToOwned + ?Sized> Copied<T> {
+    pub fn of(borrowed: &T) -> Self {
+        Self(borrowed.to_owned())
+    }
+
+    pub fn get(&self) -> &T {
+        self.0.borrow()
+    }
+}
+
+impl<T: ToOwned + ?Sized> fmt::Debug for Copied<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Copied")
+    }
 }
 
 /// How standing for the body ended.

@@ -1,7 +1,7 @@
 //! The function that is written in place of the annotated one. The signature stays; the body moves into a closure that
 //! leader-core calls once there is a lease.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::{Error, LitStr, Path, Type};
 
@@ -92,34 +92,24 @@ impl<'a> Expansion<'a> {
 
     /// The new body, without braces.
     fn function(&self, body: &Body) -> TokenStream {
-        match (self.shape.kind, self.shape.wrap) {
-            (Kind::Future, wrap) => {
-                let guarded = self.future(body);
-                match wrap {
-                    Wrap::Async => guarded,
-                    Wrap::Bare => quote_here! { async move { #guarded } },
-                    Wrap::Boxed => quote_here! { ::std::boxed::Box::pin(async move { #guarded }) },
-                }
-            }
-            (Kind::Stream, Wrap::Boxed) => {
-                let guarded = self.stream(body);
-                quote_here! { ::std::boxed::Box::pin({ #guarded }) }
-            }
+        let guarded = match (self.shape.kind, self.shape.wrap) {
+            (Kind::Future, Wrap::Async) => return self.async_fn(body),
+            (Kind::Future, _) => self.future(body),
             (Kind::Stream, _) => self.stream(body),
+        };
+        match self.shape.wrap {
+            Wrap::Boxed => quote_here! { ::std::boxed::Box::pin({ #guarded }) },
+            Wrap::Async | Wrap::Bare => guarded,
         }
     }
 
-    fn future(&self, body: &Body) -> TokenStream {
+    fn async_fn(&self, body: &Body) -> TokenStream {
         let krate = &self.krate;
-        let output = self.output();
-        let (name, options, elector) = (self.name(), self.options(), self.elector());
+        let (name, options) = (self.name(), self.options());
+        // Only looked at until there is a lease: the body may consume it.
+        let elector = self.elector(|given| quote_here! { &(#given) });
         let when_failing = self.when_failing();
-        let Ends {
-            prepare,
-            skipped,
-            failed,
-        } = self.ends();
-        let body = self.body(body);
+        let led = self.led(&self.body(body, &[]));
         quote_here! {
             let stood = {
                 #name
@@ -127,6 +117,76 @@ impl<'a> Expansion<'a> {
                 #elector
                 #krate::__private::stand(elector, name, options, #when_failing).await
             };
+            #led
+        }
+    }
+
+    /// A function that returns a future may return one that borrows less than its parameters: what depends on them is
+    /// found out when it is called.
+    fn future(&self, body: &Body) -> TokenStream {
+        let krate = &self.krate;
+        let (name, options) = (self.name(), self.options());
+        let kept = self.given_elector().map(|elector| {
+            quote_here! { let elector = ::core::clone::Clone::clone(&(#elector)); }
+        });
+        let elector = if kept.is_some() {
+            quote_here! { ::core::result::Result::Ok(elector) }
+        } else {
+            quote_here! { #krate::current_elector() }
+        };
+        let when_failing = self.when_failing();
+        let brief = self.item.brief(self.shape, body);
+        let copies = self.copies(&brief);
+        let led = self.led(&self.body(body, &brief));
+        quote_here! {
+            #name
+            #options
+            #kept
+            #copies
+            async move {
+                let stood = #krate::__private::stand(#elector, name, options, #when_failing).await;
+                #led
+            }
+        }
+    }
+
+    fn stream(&self, body: &Body) -> TokenStream {
+        let krate = &self.krate;
+        let (name, options) = (self.name(), self.options());
+        let elector = self.elector(|given| quote_here! { ::core::clone::Clone::clone(&(#given)) });
+        let when_failing = self.when_failing();
+        let last_items = match self.output() {
+            Type::Infer(_) => quote_here! { ::core::option::Option::None },
+            items => quote_here! {
+                {
+                    use #krate::__private::{LastIsError as _, LastIsItem as _};
+                    (&#krate::__private::Probe::<#items>::new()).last_items()
+                }
+            },
+        };
+        let brief = self.item.brief(self.shape, body);
+        let copies = self.copies(&brief);
+        let body = self.body(body, &brief);
+        quote_here! {
+            #name
+            #options
+            #elector
+            let last_items = #last_items;
+            #copies
+            #krate::__private::guard_stream(elector, name, options, #when_failing, last_items, #body)
+        }
+    }
+
+    /// What follows once `stood`.
+    fn led(&self, body: &TokenStream) -> TokenStream {
+        let krate = &self.krate;
+        let output = self.output();
+        let Ends {
+            prepare,
+            skipped,
+            failed,
+        } = self.ends();
+        quote_here! {
             #prepare
             match stood {
                 #krate::__private::Stood::Go(go) => match go.run::<#output, _, _>(#body).await {
@@ -139,27 +199,10 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    fn stream(&self, body: &Body) -> TokenStream {
+    /// Copies of what parameters borrow too briefly for what is returned.
+    fn copies(&self, brief: &[&Ident]) -> TokenStream {
         let krate = &self.krate;
-        let (name, options, elector) = (self.name(), self.options(), self.elector());
-        let when_failing = self.when_failing();
-        let last_items = match self.output() {
-            Type::Infer(_) => quote_here! { ::core::option::Option::None },
-            items => quote_here! {
-                {
-                    use #krate::__private::{LastIsError as _, LastIsItem as _};
-                    (&#krate::__private::Probe::<#items>::new()).last_items()
-                }
-            },
-        };
-        let body = self.body(body);
-        quote_here! {
-            #name
-            #options
-            #elector
-            let last_items = #last_items;
-            #krate::__private::guard_stream(elector, name, options, #when_failing, last_items, #body)
-        }
+        quote_here! { #(let #brief = #krate::__private::Copied::of(#brief);)* }
     }
 
     fn when_failing(&self) -> TokenStream {
@@ -231,7 +274,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// The closure that makes the body, once there is a lease.
-    fn body(&self, body: &Body) -> TokenStream {
+    fn body(&self, body: &Body, brief: &[&Ident]) -> TokenStream {
         let krate = &self.krate;
         let output = self.output();
         let kept = self.item.kept();
@@ -252,7 +295,10 @@ impl<'a> Expansion<'a> {
             });
             return quote_here! { move || async move #block };
         }
-        let block = body.block_after(keep.unwrap_or_default());
+        let block = body.block_after(quote_here! {
+            #(let #brief = #brief.get();)*
+            #keep
+        });
         let returned = self.shape.returned.as_ref();
         let returned = returned.map(|returned| quote_here!(-> #returned));
         quote_here! { move || #returned #block }
@@ -271,28 +317,28 @@ impl<'a> Expansion<'a> {
         quote_here! { let name = #krate::__private::name(#name); }
     }
 
-    fn elector(&self) -> TokenStream {
+    /// `let elector = ..`, a `Result`, of the given elector as `kept` keeps it, or of the current one.
+    fn elector(&self, kept: impl FnOnce(TokenStream) -> TokenStream) -> TokenStream {
         let krate = &self.krate;
-        let given = match &self.args.elector {
-            Some(elector) => quote!(#elector),
-            None if self.item.parameters().iter().any(|name| name == "elector") => {
-                let elector = proc_macro2::Ident::new("elector", Span::call_site());
-                quote!(#elector)
-            }
-            None => return quote_here! { let elector = #krate::current_elector(); },
+        let Some(kept) = self.given_elector().map(kept) else {
+            return quote_here! { let elector = #krate::current_elector(); };
         };
-        match self.shape.kind {
-            // Only looked at until there is a lease: the body may consume it.
-            Kind::Future => quote_here! {
-                let elector = &(#given);
-                let elector = ::core::result::Result::Ok(elector);
-            },
-            // Kept until the first poll.
-            Kind::Stream => quote_here! {
-                let elector = ::core::clone::Clone::clone(&(#given));
-                let elector = ::core::result::Result::Ok(elector);
-            },
+        quote_here! {
+            let elector = #kept;
+            let elector = ::core::result::Result::Ok(elector);
         }
+    }
+
+    /// `elector = ..`, or the parameter of that name.
+    fn given_elector(&self) -> Option<TokenStream> {
+        if let Some(elector) = &self.args.elector {
+            return Some(quote!(#elector));
+        }
+        let is_parameter = self.item.parameters().iter().any(|name| name == "elector");
+        is_parameter.then(|| {
+            let elector = Ident::new("elector", Span::call_site());
+            quote!(#elector)
+        })
     }
 
     /// `let options = ..`, a `Result`.
@@ -400,7 +446,7 @@ struct Settings {
 
 impl Settings {
     fn time(&mut self, key: &str, time: Option<&Time>) {
-        let key = proc_macro2::Ident::new(key, Span::mixed_site());
+        let key = Ident::new(key, Span::mixed_site());
         match time {
             None => {}
             Some(Time::Literal(time, _)) => {

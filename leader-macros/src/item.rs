@@ -2,7 +2,9 @@
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, FnArg, GenericParam, Pat, Signature, Token, Visibility};
+use syn::{Attribute, FnArg, GenericParam, Ident, Pat, Signature, Token, Type, Visibility};
+
+use crate::shape::Shape;
 
 pub(crate) struct Item {
     attrs: Vec<Attribute>,
@@ -96,7 +98,7 @@ impl Item {
 
     /// The parameters that only wait to be dropped, `_permit` say. They are the body's too: it must be over with them
     /// before the slot is given back.
-    pub(crate) fn kept(&self) -> Vec<&syn::Ident> {
+    pub(crate) fn kept(&self) -> Vec<&Ident> {
         let inputs = self.sig.inputs.iter();
         inputs
             .filter_map(|input| match input {
@@ -106,6 +108,35 @@ impl Item {
                 },
                 FnArg::Receiver(_) => None,
             })
+            .collect()
+    }
+
+    /// The parameters of the body, `&T` all of them, that may be gone when it runs: what is returned, and runs it, lives
+    /// for another lifetime. That it does not keep them is known, since the function was right without the attribute.
+    pub(crate) fn brief(&self, shape: &Shape, body: &Body) -> Vec<&Ident> {
+        let Some(lives) = &shape.lives else {
+            return Vec::new();
+        };
+        // Without a name it is the receiver's lifetime, or else that of the only parameter that has one.
+        if lives.ident == "_" && self.sig.receiver().is_none() {
+            return Vec::new();
+        }
+        let inputs = self.sig.inputs.iter();
+        inputs
+            .filter_map(|input| {
+                let FnArg::Typed(typed) = input else {
+                    return None;
+                };
+                match (&*typed.pat, &*typed.ty) {
+                    (Pat::Ident(pat), Type::Reference(reference))
+                        if reference.lifetime.is_none() && reference.mutability.is_none() =>
+                    {
+                        Some(&pat.ident)
+                    }
+                    _ => None,
+                }
+            })
+            .filter(|ident| mentions(body.statements.clone(), &ident.to_string()))
             .collect()
     }
 
@@ -131,6 +162,16 @@ impl Item {
         } = self;
         quote::quote! { #(#attrs)* #vis #sig; }
     }
+}
+
+/// Whether the tokens have the name, also within a literal that `format!` may read.
+fn mentions(tokens: TokenStream, name: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        TokenTree::Literal(literal) => literal.to_string().contains(&format!("{{{name}")),
+        TokenTree::Punct(_) => false,
+    })
 }
 
 fn bound(pat: &Pat, names: &mut Vec<String>) {

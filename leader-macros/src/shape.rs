@@ -1,9 +1,11 @@
 //! What kind of function it is: what it gives, and how that is written.
 
+use proc_macro2::Span;
 use quote::quote;
+use syn::punctuated::Punctuated;
 use syn::{
-    AngleBracketedGenericArguments, Error, GenericArgument, PathArguments, ReturnType, Signature,
-    Type, TypeParamBound,
+    AngleBracketedGenericArguments, Error, GenericArgument, Lifetime, PathArguments, ReturnType,
+    Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(crate) struct Shape {
     pub(crate) wrap: Wrap,
     /// What the future comes to, or the stream's items, where the signature says so; with `_` for each `impl Trait`.
     pub(crate) output: Option<Type>,
+    /// How long what is returned lives, where that is not as long as all parameters.
+    pub(crate) lives: Option<Lifetime>,
     /// The return type where it may be written inside a body.
     pub(crate) returned: Option<Type>,
 }
@@ -42,6 +46,7 @@ pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
             kind: Kind::Future,
             wrap: Wrap::Async,
             output: Some(erased(&returned)),
+            lives: None,
             returned: None,
         });
     }
@@ -57,12 +62,40 @@ pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
     };
     let may_be_written = !mentions_impl(&returned);
     let output = output.as_ref().map(erased);
+    let lives = lives(&returned, wrap);
     Ok(Shape {
         kind,
+        lives,
         wrap,
         output,
         returned: may_be_written.then_some(returned),
     })
+}
+
+/// The lifetime of a boxed future or stream, which is `'static` when there is none; that of an opaque one, where it says
+/// one.
+fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
+    let bounds = |bounds: &Punctuated<TypeParamBound, Token![+]>| {
+        bounds.iter().find_map(|bound| match bound {
+            TypeParamBound::Lifetime(lifetime) => Some(lifetime.clone()),
+            _ => None,
+        })
+    };
+    match returned {
+        Type::ImplTrait(opaque) => bounds(&opaque.bounds),
+        Type::Path(path) => {
+            let last = path.path.segments.last()?;
+            let named = arguments(&last.arguments).find_map(|argument| match argument {
+                GenericArgument::Lifetime(lifetime) => Some(lifetime.clone()),
+                _ => None,
+            });
+            let in_box = boxed(path).and_then(|object| bounds(&object.bounds));
+            let lifetime = named.or(in_box);
+            Some(lifetime.unwrap_or_else(|| Lifetime::new("'static", Span::mixed_site())))
+                .filter(|_| wrap == Wrap::Boxed)
+        }
+        _ => None,
+    }
 }
 
 fn no_shape(sig: &Signature) -> Error {
@@ -113,27 +146,29 @@ fn among<'a>(bounds: impl IntoIterator<Item = &'a TypeParamBound>) -> Option<(Ki
 }
 
 /// `Pin<Box<dyn ..>>` and the aliases of the `futures` crate.
-fn named(path: &syn::TypePath) -> Option<(Kind, Option<Type>)> {
+fn named(path: &TypePath) -> Option<(Kind, Option<Type>)> {
     let last = path.path.segments.last()?;
-    let first_type = || arguments(&last.arguments).find_map(as_type).cloned();
     match last.ident.to_string().as_str() {
-        "BoxFuture" | "LocalBoxFuture" => Some((Kind::Future, first_type())),
-        "BoxStream" | "LocalBoxStream" => Some((Kind::Stream, first_type())),
-        "Pin" => {
-            let Some(Type::Path(boxed)) = first_type() else {
-                return None;
-            };
-            let boxed = boxed.path.segments.last()?;
-            if boxed.ident != "Box" {
-                return None;
-            }
-            match arguments(&boxed.arguments).find_map(as_type)? {
-                Type::TraitObject(object) => among(&object.bounds),
-                _ => None,
-            }
-        }
+        "BoxFuture" | "LocalBoxFuture" => Some((Kind::Future, only_type(path).cloned())),
+        "BoxStream" | "LocalBoxStream" => Some((Kind::Stream, only_type(path).cloned())),
+        "Pin" => boxed(path).and_then(|object| among(&object.bounds)),
         _ => None,
     }
+}
+
+/// The trait object in `Pin<Box<dyn ..>>`.
+fn boxed(path: &TypePath) -> Option<&TypeTraitObject> {
+    let Type::Path(inner) = only_type(path)? else {
+        return None;
+    };
+    match only_type(inner)? {
+        Type::TraitObject(object) if inner.path.segments.last()?.ident == "Box" => Some(object),
+        _ => None,
+    }
+}
+
+fn only_type(path: &TypePath) -> Option<&Type> {
+    arguments(&path.path.segments.last()?.arguments).find_map(as_type)
 }
 
 fn arguments(arguments: &PathArguments) -> impl Iterator<Item = &GenericArgument> {

@@ -99,15 +99,36 @@ async fn the_lines_of_the_design_compile_as_written() {
 
     // The elector is found when the stream is made.
     let mut orders = Box::pin(with_elector(other.clone(), async { service.orders("north") }).await);
-    assert!(elector.state("order-feed:north").await.unwrap().is_free());
+    assert!(
+        elector
+            .state("order-feed:north")
+            .await
+            .unwrap()
+            .holders()
+            .is_empty()
+    );
     assert_eq!(
         orders.next().await.unwrap().unwrap(),
         Order("north of eu".to_owned())
     );
-    assert!(!elector.state("order-feed:north").await.unwrap().is_free());
+    assert!(
+        !elector
+            .state("order-feed:north")
+            .await
+            .unwrap()
+            .holders()
+            .is_empty()
+    );
     assert!(orders.next().await.is_some());
     assert!(orders.next().await.is_none());
-    assert!(elector.state("order-feed:north").await.unwrap().is_free());
+    assert!(
+        elector
+            .state("order-feed:north")
+            .await
+            .unwrap()
+            .holders()
+            .is_empty()
+    );
 
     // Somebody else reports: skipped is `Ok(())`.
     let options = LeaseOptions::default();
