@@ -45,7 +45,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
                 Some(body) => item.with_body(&body.statements_after(probe.unwrap_or_default())),
                 None => item.without_body(),
             };
-            quote! { #error #unguarded }
+            quote! { #error #[allow(unused)] #unguarded }
         }
     }
 }
