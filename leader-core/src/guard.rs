@@ -19,6 +19,7 @@ use crate::options::OnLost;
 use crate::scope;
 
 /// Under which lease a body runs.
+#[derive(Debug)]
 pub(crate) enum Hold {
     /// Its own, which ends with the body.
     Own(Lease),
