@@ -1,7 +1,7 @@
 //! The function that is written in place of the annotated one. The signature stays; the body moves into a closure that
 //! leader-core calls once there is a lease.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 use syn::{Error, LitStr, Path, Type};
 
@@ -451,7 +451,8 @@ impl Settings {
         match time {
             None => {}
             Some(Time::Literal(time, _)) => {
-                let (seconds, nanos) = (time.as_secs(), time.subsec_nanos());
+                let seconds = Literal::u64_unsuffixed(time.as_secs());
+                let nanos = Literal::u32_unsuffixed(time.subsec_nanos());
                 self.calls
                     .extend(quote_here!(.#key(::core::time::Duration::new(#seconds, #nanos))));
             }

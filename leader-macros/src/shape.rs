@@ -4,8 +4,8 @@ use proc_macro2::Span;
 use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{
-    AngleBracketedGenericArguments, Error, GenericArgument, Lifetime, PathArguments, ReturnType,
-    Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
+    AngleBracketedGenericArguments, CapturedParam, Error, GenericArgument, Lifetime, PathArguments,
+    ReturnType, Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,10 @@ fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
         })
     };
     match returned {
-        Type::ImplTrait(opaque) => bounds(&opaque.bounds),
+        Type::ImplTrait(opaque) => {
+            let captured = opaque.bounds.iter().find_map(captured);
+            bounds(&opaque.bounds).or(captured.flatten())
+        }
         Type::Path(path) => {
             let last = path.path.segments.last()?;
             let named = arguments(&last.arguments).find_map(|argument| match argument {
@@ -91,11 +94,26 @@ fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
             });
             let in_box = boxed(path).and_then(|object| bounds(&object.bounds));
             let lifetime = named.or(in_box);
-            Some(lifetime.unwrap_or_else(|| Lifetime::new("'static", Span::mixed_site())))
-                .filter(|_| wrap == Wrap::Boxed)
+            Some(lifetime.unwrap_or_else(forever)).filter(|_| wrap == Wrap::Boxed)
         }
         _ => None,
     }
+}
+
+/// What `use<..>` says of lifetimes without a name: it keeps them, or nothing of them.
+fn captured(bound: &TypeParamBound) -> Option<Option<Lifetime>> {
+    let TypeParamBound::PreciseCapture(capture) = bound else {
+        return None;
+    };
+    let keeps = capture
+        .params
+        .iter()
+        .any(|param| matches!(param, CapturedParam::Lifetime(lifetime) if lifetime.ident == "_"));
+    Some((!keeps).then(forever))
+}
+
+fn forever() -> Lifetime {
+    Lifetime::new("'static", Span::mixed_site())
 }
 
 fn no_shape(sig: &Signature) -> Error {
