@@ -36,8 +36,8 @@ pub enum LeaderError {
     )]
     NoElector,
 
-    /// The call needs a Tokio runtime and was made outside one.
-    #[error("no Tokio runtime: call this from a task of a runtime with time enabled")]
+    /// The call needs a Tokio runtime, with time enabled, and was made outside one.
+    #[error("no Tokio runtime: call this from a task of a runtime")]
     NoRuntime,
 
     /// The store could not answer. Whether anybody leads is not known.

@@ -71,7 +71,7 @@
 //!
 //! # Features
 //!
-//! - `macros`, on by default: the attribute [`leader_election`], which guards an `async fn`.
+//! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
@@ -124,6 +124,7 @@ pub use error::{BackendKind, LeaderError, LossReason, Step};
 pub use event::{Events, LeaderEvent, TenureId};
 pub use ext::ElectorExt;
 #[cfg(feature = "macros")]
+#[doc = include_str!("leader_election.md")]
 pub use leader_macros::leader_election;
 pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};

@@ -129,17 +129,12 @@ pub struct Ends<T> {
 }
 
 /// For `on_error = "return"`.
-pub fn ends<T: Says>() -> Ends<T> {
+pub fn ends<T: FromSkip + FromLeaderError>() -> Ends<T> {
     Ends {
         skipped: T::from_skip,
         failed: T::from_leader_error,
     }
 }
-
-/// Both at once, so that a type that can say neither is told once.
-pub trait Says: FromSkip + FromLeaderError {}
-
-impl<T: FromSkip + FromLeaderError> Says for T {}
 
 pub fn skipped<T: FromSkip>() -> fn(Skipped) -> T {
     T::from_skip

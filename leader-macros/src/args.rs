@@ -96,6 +96,10 @@ impl Mistakes {
         self.push(Error::new(span, message));
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     pub(crate) fn into_error(self) -> Option<Error> {
         self.0
     }
@@ -137,6 +141,8 @@ impl Args {
     fn read_key(&mut self, input: ParseStream<'_>) -> Result<(), Error> {
         if input.peek(LitStr) {
             let literal: LitStr = input.parse()?;
+            // Meant, so it is not missing as well.
+            self.keys.push(Ident::new("name", literal.span()));
             return Err(Error::new(
                 literal.span(),
                 format!(

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprLit, Lit, LitStr};
+use syn::{Expr, ExprLit, Lit, LitStr, Type};
 
-use crate::args::{Args, Mistakes, Name, Time};
+use crate::args::{Args, Mistakes, Name, OnError, Time};
 use crate::item::Item;
 use crate::name::{self, Unknown};
 use crate::shape::{self, Kind, Shape};
@@ -45,6 +45,7 @@ pub(crate) fn check(args: &Args, item: &Item, mistakes: &mut Mistakes) -> Option
     match shape.kind {
         Kind::Stream => stream(args, mistakes),
         Kind::Future => {
+            plain_value(args, &shape, mistakes);
             if let Some(bounded) = args.bounded {
                 mistakes.at(
                     bounded,
@@ -161,6 +162,30 @@ fn function(args: &Args, item: &Item, mistakes: &mut Mistakes) -> Option<Shape> 
         );
     }
     Some(shape)
+}
+
+/// Types that can say neither "skipped" nor "failed", and for which nobody can add it: one error in the place of rustc's
+/// two.
+fn plain_value(args: &Args, shape: &Shape, mistakes: &mut Mistakes) {
+    const PLAIN: [&str; 17] = [
+        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
+        "u32", "u64", "u128", "usize", "String",
+    ];
+    let Some(Type::Path(path)) = &shape.output else {
+        return;
+    };
+    if args.on_error == OnError::Return
+        && args.skipped.is_none()
+        && let Some(name) = path.path.get_ident()
+        && PLAIN.iter().any(|plain| name == plain)
+    {
+        mistakes.at(
+            name.span(),
+            format!(
+                "`{name}` cannot say that the run was skipped or that it failed; return `Result<Option<{name}>, E>` where `E: From<LeaderError>`, say"
+            ),
+        );
+    }
 }
 
 fn stream(args: &Args, mistakes: &mut Mistakes) {

@@ -45,7 +45,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
                 Some(body) => item.with_body(&body.statements_after(probe.unwrap_or_default())),
                 None => item.without_body(),
             };
-            quote! { #error #unguarded }
+            quote! { #error #[allow(unused)] #unguarded }
         }
     }
 }
@@ -56,13 +56,14 @@ fn not_a_function(error: &Error) -> Error {
 }
 
 /// A placeholder that is a slip is reported by rustc itself, which can underline it inside the literal and knows what
-/// was meant: this is the statement that makes it do so. Else the mistake is added to the others.
+/// was meant: this is the statement that makes it do so. Beside other mistakes rustc would not come to it; then, and when
+/// nothing similar is there, the mistake is one of ours.
 fn probe_of(
     literal: &LitStr,
     unknown: name::Unknown,
     mistakes: &mut Mistakes,
 ) -> Option<TokenStream> {
-    if unknown.is_slip {
+    if unknown.is_slip && mistakes.is_empty() {
         return Some(quote! { let _ = ::core::format_args!(#literal); });
     }
     mistakes.push(Error::new(literal.span(), unknown.advice));

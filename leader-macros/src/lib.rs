@@ -12,7 +12,8 @@ mod suggest;
 
 use proc_macro::TokenStream;
 
-/// Runs a function only as the leader.
+// Documented where it is re-exported, so that the page can link to what it is about.
+#[allow(missing_docs)]
 #[proc_macro_attribute]
 pub fn leader_election(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(args.into(), &item.into()).into()

@@ -215,10 +215,7 @@ impl Connection {
             self.unheard_since
                 .compare_exchange(since, 0, Ordering::Relaxed, Ordering::Relaxed);
         if noticed.is_ok() {
-            let client = self.client.clone();
-            self.terms
-                .lodging
-                .spawn(async move { client.force_reconnection().await });
+            self.replace();
         }
     }
 
@@ -278,11 +275,17 @@ impl Connection {
         let _ = client.unsubscribe(channel).await;
     }
 
-    /// Drops the present connection and makes a new one, in the background.
+    /// Drops the present connection and makes a new one, which it waits for as long as for an answer.
     pub(crate) async fn reconnect(&self) {
-        let client = self.client.clone();
-        let reconnect = async move { client.force_reconnection().await };
-        let _ = tokio::time::timeout(self.terms.limit, self.terms.lodging.spawn(reconnect)).await;
+        let _ = self.replace().await;
+    }
+
+    fn replace(&self) -> JoinHandle<()> {
+        let (client, limit) = (self.client.clone(), self.terms.limit);
+        self.terms.lodging.spawn(async move {
+            // fred goes on trying when this has ended.
+            let _ = tokio::time::timeout(limit, client.force_reconnection()).await;
+        })
     }
 
     /// What happens to this connection from now on.

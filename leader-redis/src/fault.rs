@@ -64,6 +64,11 @@ impl Failure {
                 Self::Cut(words) => format!("not connected: {}", plain(words)),
                 why => format!("not connected: {}", why.words()),
             },
+            Self::Refused(words) if matches!(code(words), "MOVED" | "ASK" | "CROSSSLOT") => {
+                format!(
+                    "{words}; the server is part of a cluster, for which a later version is needed"
+                )
+            }
             Self::Refused(words) => discreet(words),
             Self::Malformed(what) => what.clone(),
             Self::Foreign => "it is a hash that this library did not write".to_owned(),
@@ -110,8 +115,8 @@ fn kind_of(words: &str) -> BackendKind {
         "OOM" => BackendKind::OutOfMemory,
         "NOPERM" | "NOAUTH" | "WRONGPASS" | "DENIED" => BackendKind::Denied,
         "WRONGTYPE" => BackendKind::WrongType,
-        "ERR" if DENIALS.iter().any(|denial| words.contains(denial)) => BackendKind::Denied,
-        "ERR" if words.contains("max number of clients") => BackendKind::NotReady,
+        _ if DENIALS.iter().any(|denial| words.contains(denial)) => BackendKind::Denied,
+        _ if words.contains("max number of clients") => BackendKind::NotReady,
         _ => BackendKind::Other,
     }
 }
@@ -262,7 +267,11 @@ mod tests {
         ] {
             refused(&format!("{within}{words}"), kind);
         }
-        // As a batch's answers have it, where an older server leaves the dash in front.
+        // As a batch's answers have it, where an older server leaves the dash in front, or no code at all.
+        refused(
+            "@user_script: 48: The user executing the script can't run this command or subcommand",
+            BackendKind::Denied,
+        );
         refused(
             "-READONLY You can't write against a read only replica.",
             BackendKind::ReadOnly,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use leader_core::store::{ClaimReply, LeaseStore, Release, ReleaseReply, StoreError};
-use leader_core::{BackendKind, LossReason};
+use leader_core::{BackendKind, LeaderError, LossReason};
 use leader_redis::{RedisElector, RedisStore};
 use leader_tests::{Proxy, Server, until, until_some};
 
@@ -315,6 +315,33 @@ async fn a06_answers_of_a_server_that_is_not_ready() {
         let error = store.inspect(&name(NAME)).await.unwrap_err();
         error.kind() == BackendKind::NotReady && !error.may_have_run()
     })
+    .await;
+}
+
+#[tokio::test]
+async fn a06_a_server_that_loads_its_data_says_so_before_commands_are_sent() {
+    const LOADING: &str = "-LOADING Redis is loading the dataset in memory\r\n";
+    let impostor = Impostor::start("").await;
+    let store = hasty_store(&impostor.url()).await;
+    impostor.greets(LOADING);
+    let connect = RedisElector::connect(impostor.url()).await.unwrap_err();
+    assert!(
+        matches!(&connect, LeaderError::Backend { kind, .. } if *kind == BackendKind::NotReady),
+        "{connect}"
+    );
+    // Ends the connection, as a restart does.
+    impostor.says("no answer\r\n");
+    until(
+        "it is known why there is no connection",
+        LIMIT,
+        async || {
+            let error = store.claim(&candidate().to_claim(LONG)).await.unwrap_err();
+            let words = error.to_string();
+            error.kind() == BackendKind::NotReady
+                && words.contains("LOADING")
+                && !error.may_have_run()
+        },
+    )
     .await;
 }
 

@@ -7,10 +7,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+#[derive(Clone)]
+struct Answers {
+    to_scripts: String,
+    to_ping: String,
+}
+
 /// Lives as long as this value.
 pub(crate) struct Impostor {
     pub(crate) addr: SocketAddr,
-    answer: Arc<Mutex<String>>,
+    answers: Arc<Mutex<Answers>>,
     _tasks: JoinSet<()>,
 }
 
@@ -21,9 +27,12 @@ impl Impostor {
             .await
             .expect("there is a port");
         let addr = listener.local_addr().expect("the listener has an address");
-        let answer = Arc::new(Mutex::new(answer.to_owned()));
+        let answers = Arc::new(Mutex::new(Answers {
+            to_scripts: answer.to_owned(),
+            to_ping: "+PONG\r\n".to_owned(),
+        }));
         let mut tasks = JoinSet::new();
-        let shared = answer.clone();
+        let shared = answers.clone();
         tasks.spawn(async move {
             let mut clients = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
@@ -32,7 +41,7 @@ impl Impostor {
         });
         Self {
             addr,
-            answer,
+            answers,
             _tasks: tasks,
         }
     }
@@ -43,20 +52,26 @@ impl Impostor {
 
     /// What scripts are answered from now on, as it goes over the wire.
     pub(crate) fn says(&self, answer: &str) {
-        answer.clone_into(&mut self.answer.lock().expect("nobody panicked"));
+        answer.clone_into(&mut self.answers.lock().expect("nobody panicked").to_scripts);
+    }
+
+    /// What PING is answered from now on.
+    pub(crate) fn greets(&self, answer: &str) {
+        answer.clone_into(&mut self.answers.lock().expect("nobody panicked").to_ping);
     }
 }
 
-async fn serve(mut client: TcpStream, answer: Arc<Mutex<String>>) {
+async fn serve(mut client: TcpStream, answers: Arc<Mutex<Answers>>) {
     let mut unread = Vec::new();
     while matches!(client.read_buf(&mut unread).await, Ok(read) if read > 0) {
         while let Some((command, length)) = request(&unread) {
             unread.drain(..length);
+            let answers = answers.lock().expect("nobody panicked").clone();
             let answer = match command.as_str() {
-                "PING" => "+PONG\r\n".to_owned(),
+                "PING" => answers.to_ping,
                 "CLIENT" => ":7\r\n".to_owned(),
                 "INFO" => "$22\r\nredis_version:7.0.15\r\n\r\n".to_owned(),
-                "EVALSHA" | "EVAL" => answer.lock().expect("nobody panicked").clone(),
+                "EVALSHA" | "EVAL" => answers.to_scripts,
                 _ => "+OK\r\n".to_owned(),
             };
             if client.write_all(answer.as_bytes()).await.is_err() {
