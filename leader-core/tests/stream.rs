@@ -722,3 +722,23 @@ async fn a_body_that_has_used_up_its_tasks_budget_is_woken_at_the_deadline() {
     assert!(matches!(ended, Err(LeaderError::LeaseLost { .. })));
     assert!(begun.elapsed() < LEASE);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_extended_by_hand_ends_the_stream_at_its_new_deadline() {
+    let elector = LocalElector::new();
+    let begun = Instant::now();
+    let (source, feed) = source();
+    let mut guarded = pin!(elector.guard_stream("x", &once(), move |_| source));
+    feed.items.send(1).unwrap();
+    assert_eq!(guarded.next().await, Some(1));
+    let lease = guarded.lease().unwrap();
+    let extending = async {
+        sleep(LEASE / 2).await;
+        lease.extend(LEASE * 2).await.unwrap();
+    };
+    let (end, ()) = tokio::join!(guarded.next(), extending);
+    assert_eq!(end, None);
+    assert_lost(guarded.outcome(), LossReason::Expired);
+    let after = begun.elapsed();
+    assert!(after > LEASE * 2 && after < LEASE * 5 / 2, "{after:?}");
+}
