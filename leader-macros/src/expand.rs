@@ -1,7 +1,7 @@
 //! The function that is written in place of the annotated one. The signature stays; the body moves into a closure that
 //! leader-core calls once there is a lease.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 use syn::{Error, LitStr, Path, Type};
 
@@ -364,9 +364,11 @@ impl<'a> Expansion<'a> {
         let label = pattern.map(|pattern| quote_here!(.name_pattern(#pattern)));
         if is_fixed {
             quote_here! {
-                static LEADER_OPTIONS: #krate::__private::Options =
-                    #krate::__private::Options::new(|options| options #calls #label);
-                let options = LEADER_OPTIONS.get();
+                let options = {
+                    static OPTIONS: #krate::__private::Options =
+                        #krate::__private::Options::new(|options| options #calls #label);
+                    OPTIONS.get()
+                };
             }
         } else {
             quote_here! { let options = #krate::LeaseOptions::builder() #calls #label .build(); }
@@ -451,7 +453,8 @@ impl Settings {
         match time {
             None => {}
             Some(Time::Literal(time, _)) => {
-                let (seconds, nanos) = (time.as_secs(), time.subsec_nanos());
+                let seconds = Literal::u64_unsuffixed(time.as_secs());
+                let nanos = Literal::u32_unsuffixed(time.subsec_nanos());
                 self.calls
                     .extend(quote_here!(.#key(::core::time::Duration::new(#seconds, #nanos))));
             }

@@ -4,8 +4,8 @@ use proc_macro2::Span;
 use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{
-    AngleBracketedGenericArguments, Error, GenericArgument, Lifetime, PathArguments, ReturnType,
-    Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
+    AngleBracketedGenericArguments, CapturedParam, Error, GenericArgument, Lifetime, PathArguments,
+    ReturnType, Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,10 @@ fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
         })
     };
     match returned {
-        Type::ImplTrait(opaque) => bounds(&opaque.bounds),
+        Type::ImplTrait(opaque) => {
+            let is_brief = || opaque.bounds.iter().any(leaves_unnamed);
+            bounds(&opaque.bounds).or_else(|| is_brief().then(forever))
+        }
         Type::Path(path) => {
             let last = path.path.segments.last()?;
             let named = arguments(&last.arguments).find_map(|argument| match argument {
@@ -91,11 +94,23 @@ fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
             });
             let in_box = boxed(path).and_then(|object| bounds(&object.bounds));
             let lifetime = named.or(in_box);
-            Some(lifetime.unwrap_or_else(|| Lifetime::new("'static", Span::mixed_site())))
-                .filter(|_| wrap == Wrap::Boxed)
+            Some(lifetime.unwrap_or_else(forever)).filter(|_| wrap == Wrap::Boxed)
         }
         _ => None,
     }
+}
+
+/// Whether it is a `use<..>` that does not keep lifetimes without a name.
+fn leaves_unnamed(bound: &TypeParamBound) -> bool {
+    let is_unnamed = |param: &CapturedParam| matches!(param, CapturedParam::Lifetime(named) if named.ident == "_");
+    match bound {
+        TypeParamBound::PreciseCapture(capture) => !capture.params.iter().any(is_unnamed),
+        _ => false,
+    }
+}
+
+fn forever() -> Lifetime {
+    Lifetime::new("'static", Span::mixed_site())
 }
 
 fn no_shape(sig: &Signature) -> Error {

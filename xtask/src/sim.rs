@@ -42,8 +42,9 @@ fn build(root: &Path, target: Option<&Path>) -> Done<Command> {
     cargo.current_dir(root);
     if let Some(target) = target {
         cargo.env("CARGO_TARGET_DIR", target);
-        // Built once for each wrong change and played for seconds.
-        cargo.env("CARGO_PROFILE_SIM_OPT_LEVEL", "1");
+        // Built for one wrong change, which a few seeds find out: building takes longer than playing.
+        cargo.env("CARGO_PROFILE_SIM_OPT_LEVEL", "0");
+        cargo.env("CARGO_PROFILE_SIM_CODEGEN_UNITS", "64");
     }
     run(&mut cargo)?;
     let target = target.map_or_else(|| mutants::target(root), |target| Ok(target.to_owned()))?;

@@ -70,6 +70,12 @@ where
     stream::repeat_with(move || Ok(item.clone()))
 }
 
+#[leader_election(name = "captured:{text}", auto_extend, crate = "leader")]
+fn captured(elector: LocalElector, text: &str) -> impl Stream<Item = Item> + use<> {
+    let length = u8::try_from(text.len());
+    stream::iter(length.map(Ok))
+}
+
 struct Service {
     elector: LocalElector,
     calls: Cell<u32>,
@@ -172,6 +178,8 @@ async fn boxed_streams_return_early_and_borrow() {
         [&1, &2]
     );
     assert_eq!(boxed(&elector, &[]).count().await, 0);
+    let captured = captured(LocalElector::new(), "four").map(Result::unwrap);
+    assert_eq!(captured.collect::<Vec<_>>().await, [4]);
 }
 
 #[leader_election(name = "scope", auto_extend, crate = "leader")]
