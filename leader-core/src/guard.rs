@@ -47,6 +47,8 @@ impl Hold {
     /// To be called before the body is made. Gives the span that the body runs in.
     pub(crate) fn begin(&self) -> Result<Span, LeaderError> {
         let tenure = self.tenure();
+        // The process may have stood still since the grant: nothing begins on a lease that is over.
+        tenure.ensure_valid()?;
         match self {
             Self::Own(_) => {
                 tenure.guarded.store(true, Ordering::Release);
@@ -58,7 +60,7 @@ impl Hold {
                     fence = tenure.id.fence.get(),
                 ))
             }
-            Self::Outer(_) => tenure.ensure_valid().map(|()| Span::none()),
+            Self::Outer(_) => Ok(Span::none()),
         }
     }
 

@@ -51,7 +51,8 @@ struct Inner {
     address: String,
     timeout: Duration,
     lodging: Lodging,
-    own_runtime: Option<OwnRuntime>,
+    /// Kept for as long as the connections.
+    _own_runtime: Option<OwnRuntime>,
     /// Whether it was said that releases cannot be told.
     complained: AtomicBool,
 }
@@ -78,16 +79,15 @@ impl RedisStore {
                 address,
                 timeout,
                 lodging,
-                own_runtime,
+                _own_runtime: own_runtime,
                 complained: AtomicBool::new(false),
             }),
         }
     }
 
-    /// The runtime of its own, if it has one.
-    pub(crate) fn own_runtime(&self) -> Option<&Handle> {
-        let own = self.inner.own_runtime.as_ref();
-        own.map(|_| self.inner.lodging.handle())
+    /// The runtime on which the connections live.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.inner.lodging.handle()
     }
 }
 

@@ -235,8 +235,9 @@ async fn c06_a_lease_outlives_its_runtime_without_harm<W: World>(world: W) {
         });
         held.join()
             .expect("a lease panicked or hung at the end of its runtime");
-        a.force_release("y").await.unwrap();
-        a.force_release("z").await.unwrap();
+        for freed in ["y", "z"] {
+            lead(&a, freed, &patient()).await.release().await.unwrap();
+        }
     }
 }
 

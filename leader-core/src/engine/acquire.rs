@@ -93,6 +93,7 @@ struct Attempt<'a, S: LeaseStore> {
     options: &'a LeaseOptions,
     runtime: Handle,
     claim: Claim,
+    begun: Instant,
     deadline: Instant,
     /// A claim was sent whose answer has not been seen: it may have been executed, or may yet be.
     uncertain: bool,
@@ -124,6 +125,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             options,
             runtime,
             claim: claim.of_slots(options.slots()),
+            begun: now,
             deadline: far_from(now, options.wait()),
             uncertain: false,
             last_sent: now,
@@ -224,13 +226,16 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             return Err(StoreError::no_answer(self.engine.command_timeout));
         };
         // Of one slot, the first in the queue takes what is freed since an answer. Of several, it leaves the others.
-        let fresh = if self.claim.slots == 1 {
-            self.deadline.checked_sub(SHARED)
+        let shared = if self.claim.slots == 1 {
+            SHARED
         } else {
-            Some(self.deadline)
+            Duration::ZERO
         };
+        let fresh = self.deadline.checked_sub(shared);
+        // Never an answer from before this attempt began.
+        let fresh = fresh.map_or(self.begun, |fresh| fresh.max(self.begun));
         if let Some(answer) = queue.answer()
-            && fresh.is_none_or(|fresh| answer.asked >= fresh)
+            && answer.asked >= fresh
         {
             return answer.result.map(|full| skipped(&full));
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::time::{Instant, timeout};
 
-use super::Engine;
 use super::tenure::{Tenure, kept};
+use super::{Engine, here};
 use crate::error::{BackendKind, LeaderError, LossReason, Step};
 use crate::event::LeaderEvent;
 use crate::options::LeaseOptions;
@@ -146,7 +146,7 @@ impl<S: LeaseStore> Engine<S> {
         lease: Duration,
     ) -> Result<(), LeaderError> {
         LeaseOptions::check_lease("extend", lease)?;
-        self.here()?;
+        here()?;
         let failed = |error| {
             let name = Some(&tenure.id.name);
             Err(LeaderError::backend(Step::Extend, name, error))
@@ -158,6 +158,7 @@ impl<S: LeaseStore> Engine<S> {
             Err(_) => return failed(StoreError::no_answer(self.command_timeout).not_run()),
         };
         tenure.ensure_valid()?;
+        let lease = tenure.within_tenure(lease);
         match self.send_extensions(&[Request { turn, lease }]).await.pop() {
             Some(Extended::Done) => {
                 tenure.ensure_valid()?;

@@ -145,7 +145,8 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
     }
 
     /// The runtime for background work: extensions, and releases of dropped leases. Default the runtime from which a
-    /// lease is acquired. A runtime of its own keeps leases alive while a body blocks its worker thread.
+    /// lease is acquired; when that ends with leases alive, nobody extends or releases them any more, and their slots
+    /// end with their leases. A runtime of its own keeps leases alive while a body blocks its worker thread.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
@@ -283,14 +284,9 @@ pub(crate) struct Engine<S> {
 }
 
 impl<S: LeaseStore> Engine<S> {
-    /// The runtime of the caller, whose timers everything here needs.
-    fn here(&self) -> Result<Handle, LeaderError> {
-        Handle::try_current().map_err(|_| LeaderError::NoRuntime)
-    }
-
     /// The runtime for background work.
     fn runtime(&self) -> Result<Handle, LeaderError> {
-        let here = self.here()?;
+        let here = here()?;
         Ok(self.runtime.clone().unwrap_or(here))
     }
 
@@ -343,7 +339,7 @@ impl<S: LeaseStore> Engine<S> {
         if self.closing.is_cancelled() {
             return Err(LeaderError::ShutDown);
         }
-        self.here()?;
+        here()?;
         let limit = self.command_timeout;
         timeout(limit, answer)
             .await
@@ -408,6 +404,11 @@ impl<S: LeaseStore> Steward for Engine<S> {
             reason,
         });
     }
+}
+
+/// The runtime of the caller, whose timers everything here needs.
+fn here() -> Result<Handle, LeaderError> {
+    Handle::try_current().map_err(|_| LeaderError::NoRuntime)
 }
 
 /// No store may keep its caller waiting for longer, whatever it says of itself.

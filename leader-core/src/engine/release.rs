@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
 use super::tenure::{Phase, Tenure, kept};
+use super::{Engine, here};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::LeaderEvent;
 use crate::name::LockName;
@@ -29,7 +29,7 @@ impl<S: LeaseStore> Engine<S> {
     /// One try to end a closed tenure; if the store does not confirm, more of them in the background.
     pub(super) async fn end(self: &Arc<Self>, tenure: &Arc<Tenure>) -> Result<(), LeaderError> {
         self.keepers.leave(tenure);
-        if let Err(error) = self.here() {
+        if let Err(error) = here() {
             self.end_behind(tenure);
             return Err(error);
         }
@@ -133,12 +133,12 @@ impl<S: LeaseStore> Engine<S> {
         let mut settling = Some(settling);
         let mut pause = FIRST_PAUSE;
         loop {
-            let sent = tokio::select! {
+            let reply = tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return None,
-                sent = send() => sent,
+                reply = send() => reply,
             };
-            let error = match sent {
+            let error = match reply {
                 Ok(reply) => return Some(reply),
                 Err(error) => error,
             };
@@ -262,11 +262,11 @@ fn request(tenure: &Tenure) -> Release {
     }
 }
 
-/// Names of which a release is under way in the background. The next attempt of this process at such a name waits for
-/// its first try: whoever drops a lease and asks again must not be told that somebody leads who was itself.
+/// Releases under way in the background, by name. The next attempt of this process at such a name waits for the first
+/// try of each: whoever drops a lease and asks again must not be told that somebody leads who was itself.
 #[derive(Default)]
 pub(crate) struct Settlements {
-    by_name: Mutex<HashMap<LockName, (usize, CancellationToken)>>,
+    by_name: Mutex<HashMap<LockName, Vec<CancellationToken>>>,
     /// How many names there are, so that the usual case takes no lock.
     names: AtomicUsize,
 }
@@ -275,29 +275,34 @@ pub(crate) struct Settlements {
 pub(crate) struct Settling {
     settlements: Arc<Settlements>,
     name: LockName,
+    over: CancellationToken,
 }
 
 impl Settlements {
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, (usize, CancellationToken)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, Vec<CancellationToken>>> {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(this: &Arc<Self>, name: &LockName) -> Settling {
+        let over = CancellationToken::new();
         let mut by_name = this.lock();
-        by_name.entry(name.clone()).or_default().0 += 1;
+        by_name.entry(name.clone()).or_default().push(over.clone());
         this.names.store(by_name.len(), Ordering::Release);
         Settling {
             settlements: this.clone(),
             name: name.clone(),
+            over,
         }
     }
 
-    /// Waits until no release of `name` is under way.
+    /// Waits until the releases of `name` that are under way now are over. Those that begin later are not waited for:
+    /// there may always be another.
     pub(crate) async fn settled(&self, name: &LockName) {
-        while self.names.load(Ordering::Acquire) > 0 {
-            let Some((_, over)) = self.lock().get(name).cloned() else {
-                return;
-            };
+        if self.names.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let under_way = self.lock().get(name).cloned().unwrap_or_default();
+        for over in under_way {
             over.cancelled().await;
         }
     }
@@ -310,21 +315,18 @@ impl Settlements {
 
 impl Drop for Settling {
     fn drop(&mut self) {
+        // Fired first, which is how it is known from the others.
+        self.over.cancel();
         let mut by_name = self.settlements.lock();
-        let over = match by_name.get_mut(&self.name) {
-            Some((count, _)) if *count > 1 => {
-                *count -= 1;
-                None
+        if let Some(under_way) = by_name.get_mut(&self.name) {
+            under_way.retain(|over| !over.is_cancelled());
+            if under_way.is_empty() {
+                by_name.remove(&self.name);
             }
-            _ => by_name.remove(&self.name),
-        };
+        }
         self.settlements
             .names
             .store(by_name.len(), Ordering::Release);
-        drop(by_name);
-        if let Some((_, over)) = over {
-            over.cancel();
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::elector::ElectorId;
 use crate::error::{LeaderError, LossReason};
 use crate::event::TenureId;
-use crate::options::OnLost;
+use crate::options::{LeaseOptions, OnLost};
 use crate::token::Token;
 
 /// A boxed future that can be sent to another thread.
@@ -177,7 +177,7 @@ impl Tenure {
         id: TenureId,
         token: Token,
         uncertain: bool,
-        options: &crate::options::LeaseOptions,
+        options: &LeaseOptions,
         (granted, times): (Instant, Times),
         runtime: Handle,
         steward: Arc<dyn Steward>,
@@ -242,6 +242,14 @@ impl Tenure {
     pub(crate) fn end(&self) -> Instant {
         let deadline = self.times.deadline();
         self.last_end.map_or(deadline, |last| deadline.min(last))
+    }
+
+    /// For how long the store is to be asked to keep the lease, when that much is wanted: not beyond the longest tenure.
+    pub(crate) fn within_tenure(&self, lease: Duration) -> Duration {
+        self.last_end.map_or(lease, |last| {
+            let left = last.saturating_duration_since(Instant::now());
+            lease.min(left).max(LeaseOptions::MIN_LEASE)
+        })
     }
 
     fn reason_at_deadline(&self) -> LossReason {

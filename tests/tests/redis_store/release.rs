@@ -4,9 +4,19 @@ use std::time::Duration;
 
 use leader_core::LossReason;
 use leader_core::store::{ClaimReply, LeaseStore, Release, ReleaseReply};
+use leader_tests::resp::Connection;
 use leader_tests::{Server, until, until_some};
 
 use crate::steps::*;
+
+/// What the next message on a subscribed connection says.
+async fn next_message(watcher: &mut Connection) -> String {
+    let message = tokio::time::timeout(LIMIT, watcher.read()).await;
+    let message = message
+        .expect("a message comes")
+        .expect("the server is there");
+    message.array()[2].text()
+}
 
 #[tokio::test]
 async fn c02_a_release_after_expiry_and_takeover_leaves_the_successor_alone() {
@@ -92,7 +102,7 @@ async fn c04_a_slot_is_never_kept_beyond_its_lease() {
     let (revision, _) = frees(&store, &holder.to_release().keeping(Duration::MAX)).await;
     assert!(candidate().loses(&store).await.0 <= LONG);
 
-    let told = watcher.read().await.unwrap().array()[2].text();
+    let told = next_message(&mut watcher).await;
     let (told_revision, free_in) = told.split_once(':').unwrap();
     assert_eq!(told_revision, revision.get().to_string());
     let free_in = Duration::from_micros(free_in.parse().unwrap());
@@ -220,8 +230,10 @@ async fn a_release_is_told_once_to_everybody_who_listens() {
     let (revision, told) = frees(&store, &holder.to_release()).await;
     assert!(revision.get() > fence.get());
     assert_eq!(told, 2);
-    let message = watcher.read().await.unwrap();
-    assert_eq!(message.array()[2].text(), format!("{}:0", revision.get()));
+    assert_eq!(
+        next_message(&mut watcher).await,
+        format!("{}:0", revision.get())
+    );
 
     // What was not released is not told; what is kept is told with its time; what is evicted is told.
     holder.release(&store).await;
@@ -229,11 +241,11 @@ async fn a_release_is_told_once_to_everybody_who_listens() {
     let next = candidate();
     next.wins(&store, LONG).await;
     let (revision, _) = frees(&store, &next.to_release().keeping(LONG / 2)).await;
-    let message = watcher.read().await.unwrap().array()[2].text();
+    let message = next_message(&mut watcher).await;
     let kept = (LONG / 2).as_micros();
     assert_eq!(message, format!("{}:{kept}", revision.get()));
     assert_eq!(store.evict(&next.name).await.unwrap(), 1);
-    let message = watcher.read().await.unwrap().array()[2].text();
+    let message = next_message(&mut watcher).await;
     let (evicted, free_in) = message.split_once(':').unwrap();
     assert!(evicted.parse::<u64>().unwrap() > revision.get());
     assert_eq!(free_in, "0");
