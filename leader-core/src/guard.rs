@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::{Instrument, Span};
 
@@ -19,6 +19,7 @@ use crate::options::OnLost;
 use crate::scope;
 
 /// Under which lease a body runs.
+#[derive(Debug)]
 pub(crate) enum Hold {
     /// Its own, which ends with the body.
     Own(Lease),
@@ -160,6 +161,8 @@ pin_project! {
         #[pin]
         signal: WaitForCancellationFutureOwned,
         signalled: bool,
+        // Whom both of the above wake, once both have been asked to.
+        set_for: Option<Waker>,
     }
 }
 
@@ -194,7 +197,8 @@ impl Boundary {
         body: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<Ended<T>> {
         let mut this = self.project();
-        if let Some(ended) = stop(this.tenure) {
+        let now = Instant::now();
+        if let Some(ended) = stop(this.tenure, now) {
             return Poll::Ready(ended);
         }
         match catch_unwind(AssertUnwindSafe(|| body(cx))) {
@@ -203,41 +207,22 @@ impl Boundary {
             Err(panic) => return Poll::Ready(Ended::Panicked(panic)),
         }
         if this.alarm.is_none() {
-            this.alarm.set(Some(Alarm {
-                deadline: tokio::time::sleep_until(this.tenure.end()),
-                signal: this.tenure.signal().clone().cancelled_owned(),
-                signalled: false,
-            }));
+            this.alarm.set(Some(Alarm::new(this.tenure)));
         }
         if let Some(alarm) = this.alarm.as_mut().as_pin_mut()
+            && !alarm.is_set(now, cx)
             && alarm.poll_rings(this.tenure, cx)
-            && let Some(ended) = stop(this.tenure)
+            && let Some(ended) = stop(this.tenure, Instant::now())
         {
             return Poll::Ready(ended);
         }
         Poll::Pending
     }
-
-    /// As [`poll_inside`](Self::poll_inside), for a body that gives more than one value: one that came out when the
-    /// lease was lost is dropped, since whoever leads by then may have it already.
-    pub(crate) fn poll_next_inside<T>(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        body: impl FnOnce(&mut Context<'_>) -> Poll<Option<T>>,
-    ) -> Poll<Ended<Option<T>>> {
-        let polled = ready!(self.as_mut().poll_inside(cx, body));
-        if let Ended::Returned(Some(_)) = polled
-            && let Some(Ended::Lost(reason)) = stop::<T>(&self.tenure)
-        {
-            return Poll::Ready(Ended::Lost(reason));
-        }
-        Poll::Ready(polled)
-    }
 }
 
 /// Whether the body must not be polled any more.
-fn stop<T>(tenure: &Tenure) -> Option<Ended<T>> {
-    let phase = tenure.phase();
+fn stop<T>(tenure: &Tenure, now: Instant) -> Option<Ended<T>> {
+    let phase = tenure.phase_at(now);
     if tenure.on_lost == OnLost::Notify {
         return None;
     }
@@ -251,29 +236,51 @@ fn stop<T>(tenure: &Tenure) -> Option<Ended<T>> {
 }
 
 impl Alarm {
-    /// Whether the tenure is to be looked at again; else the task is woken when it is.
-    fn poll_rings(self: Pin<&mut Self>, tenure: &Tenure, cx: &mut Context<'_>) -> bool {
+    fn new(tenure: &Tenure) -> Self {
+        Self {
+            deadline: tokio::time::sleep_until(tenure.end()),
+            signal: tenure.signal().clone().cancelled_owned(),
+            signalled: false,
+            set_for: None,
+        }
+    }
+
+    /// Whether the task is woken in time anyway, so that a busy body does not pay for setting the alarm at each of
+    /// its polls. A deadline only ever moves away: an alarm that is set rings at the right one or before. It rings
+    /// once; the poll that it causes comes after its time, or finds the tenure lost or stopping.
+    fn is_set(&self, now: Instant, cx: &Context<'_>) -> bool {
+        let waker = self.set_for.as_ref();
+        waker.is_some_and(|waker| waker.will_wake(cx.waker())) && now < self.deadline.deadline()
+    }
+
+    /// Sets the alarm. Whether the tenure is to be looked at again; else the task is woken when it is.
+    fn poll_rings(mut self: Pin<&mut Self>, tenure: &Tenure, cx: &mut Context<'_>) -> bool {
+        let rings = self.as_mut().poll_both(tenure, cx);
+        // A timer that is polled when the task has used up its budget is not set: it only asks to be polled again.
+        let set = tokio::task::coop::has_budget_remaining();
+        *self.project().set_for = set.then(|| cx.waker().clone());
+        rings
+    }
+
+    fn poll_both(self: Pin<&mut Self>, tenure: &Tenure, cx: &mut Context<'_>) -> bool {
         let mut this = self.project();
+        let mut rings = false;
         if !*this.signalled && this.signal.poll(cx).is_ready() {
             *this.signalled = true;
-            return true;
+            rings = true;
         }
-        loop {
-            if tenure.phase_now() != Phase::Held {
-                // Nothing more to wait for: the body alone decides when it ends.
-                return false;
-            }
+        // Once it is lost there is nothing more to wait for: the body alone decides when it ends.
+        while tenure.phase_now() == Phase::Held {
             let end = tenure.end();
             if this.deadline.deadline() != end {
                 this.deadline.as_mut().reset(end);
             }
             if this.deadline.as_mut().poll(cx).is_pending() {
-                return false;
+                return rings;
             }
-            if tenure.phase() != Phase::Held {
-                return true;
-            }
-            // Extended meanwhile: wait for the new end.
+            // Extended meanwhile, or over.
+            rings |= tenure.phase() != Phase::Held;
         }
+        rings
     }
 }

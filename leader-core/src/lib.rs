@@ -30,6 +30,9 @@
 //! # }
 //! ```
 //!
+//! A `Stream` is guarded in the same way: [`ElectorExt::guard_stream`]. It claims at its first poll, and holds across its
+//! items.
+//!
 //! # The words
 //!
 //! - A **name** is what is led: [`LockName`]. It has one **slot**, or as many as may lead at once.
@@ -71,16 +74,11 @@
 //!
 //! # Features
 //!
-//! All are off by default.
-//!
+//! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
 
-#[doc(hidden)]
-pub mod __private {
-    pub use crate::stream::annotated::*;
-}
 mod elector;
 mod engine;
 mod error;
@@ -94,6 +92,27 @@ mod name;
 mod node;
 mod options;
 mod outcome;
+#[doc(hidden)]
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "not public"
+)]
+pub mod __private {
+    pub use crate::private::*;
+    pub use crate::stream::annotated::*;
+}
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "not public"
+)]
+mod private;
+mod returns;
 mod scope;
 mod state;
 pub mod store;
@@ -107,12 +126,16 @@ pub use engine::{BoxFuture, StoreElector, StoreElectorBuilder};
 pub use error::{BackendKind, LeaderError, LossReason, Step};
 pub use event::{Events, LeaderEvent, TenureId};
 pub use ext::ElectorExt;
+#[cfg(feature = "macros")]
+#[doc = include_str!("leader_election.md")]
+pub use leader_macros::leader_election;
 pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};
 pub use name::LockName;
 pub use node::NodeId;
 pub use options::{LeaseOptions, LeaseOptionsBuilder, OnLost};
 pub use outcome::{Acquisition, RunOutcome, Skipped};
+pub use returns::{FromLeaderError, FromSkip};
 pub use scope::{
     AlreadyInstalled, current_elector, current_lease, ensure_leader, install, with_elector,
 };

@@ -23,8 +23,8 @@ pin_project! {
     /// A stream under a lease, made by [`ElectorExt::guard_stream`](crate::ElectorExt::guard_stream).
     ///
     /// It claims at its first poll, holds the lease across items, and ends, after the release, when the inner stream
-    /// ends or the lease is lost. An item that comes out of the inner stream when the lease is lost is dropped:
-    /// whoever leads by then may have it already.
+    /// ends or the lease is lost. Each poll looks at the clock before it polls the inner stream: an item that comes out
+    /// was asked for under a valid lease, and no item that came out is ever dropped.
     #[must_use = "streams do nothing unless polled: nothing is claimed"]
     pub struct GuardedStream<'e, S: Stream, F> {
         #[pin]

@@ -191,22 +191,23 @@ async fn a_consumer_that_waits_is_woken_at_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_comes_out_when_the_lease_is_lost_is_dropped() {
+async fn an_item_that_was_asked_for_in_time_is_not_dropped_and_is_the_last() {
     // A source that blocks its thread past the deadline, and then has an item.
-    fn late<T: 'static>(item: T) -> impl Stream<Item = T> {
-        let mut item = Some(item);
-        stream::poll_fn(move |_| {
+    fn late<T: Clone + 'static>(item: T) -> impl Stream<Item = T> {
+        stream::repeat_with(move || {
             let _ = advance(LEASE * 2).now_or_never();
-            Poll::Ready(item.take())
+            item.clone()
         })
     }
     let elector = LocalElector::new();
     let mut guarded = pin!(elector.guard_stream("x", &once(), |_| late(1)));
+    assert_eq!(guarded.next().await, Some(1));
     assert_eq!(guarded.next().await, None);
     assert_lost(guarded.outcome(), LossReason::Expired);
 
     let mut guarded =
-        pin!(elector.guard_try_stream("x", &once(), |_| late(Ok::<_, LeaderError>(1))));
+        pin!(elector.guard_try_stream("x", &once(), |_| late(1).map(Ok::<_, LeaderError>)));
+    assert_eq!(guarded.try_next().await.unwrap(), Some(1));
     let item = guarded.next().await;
     assert!(
         matches!(item, Some(Err(LeaderError::LeaseLost { .. }))),
@@ -214,12 +215,26 @@ async fn an_item_that_comes_out_when_the_lease_is_lost_is_dropped() {
     );
     assert!(guarded.next().await.is_none());
 
-    // Who finishes by hand gets it.
-    let notify = options().on_lost(OnLost::Notify).build().unwrap();
-    let mut guarded = pin!(elector.guard_stream("x", &notify, |_| late(1)));
-    assert_eq!(guarded.next().await, Some(1));
+    // An end or an error that comes too late is a loss.
+    let mut guarded = pin!(
+        elector.guard_stream("x", &once(), |_| late(1).take(0).chain(stream::poll_fn(
+            |_| {
+                let _ = advance(LEASE * 2).now_or_never();
+                Poll::Ready(None)
+            }
+        )))
+    );
     assert_eq!(guarded.next().await, None);
     assert_lost(guarded.outcome(), LossReason::Expired);
+    let mut guarded = pin!(elector.guard_try_stream("x", &once(), |_| {
+        late(()).map(|()| Err::<(), _>(LeaderError::NotLeading))
+    }));
+    let item = guarded.next().await;
+    assert!(
+        matches!(item, Some(Err(LeaderError::LeaseLost { .. }))),
+        "{item:?}"
+    );
+    assert!(guarded.next().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -659,4 +674,71 @@ fn streams_are_sent_where_their_sources_are() {
     let elector = LocalElector::new();
     check(elector.guard_stream("x", &once(), |_| stream::iter([1])));
     check(elector.guard_try_stream("x", &once(), |_| stream::iter([Ok::<_, LeaderError>(1)])));
+}
+
+/// The alarm is not set again at each poll; whoever waits is woken all the same.
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_changes_hands_wakes_who_has_it() {
+    let elector = LocalElector::new();
+    let (source, _feed) = source();
+    let mut guarded = Box::pin(elector.guard_stream("x", &extended(), move |_| source));
+    assert!(guarded.next().now_or_never().is_none());
+    for _ in 0..3 {
+        let limit = timeout(LEASE * 3, guarded.next());
+        assert!(limit.await.is_err(), "ended early");
+        let consumer = tokio::spawn(async move {
+            assert!(timeout(LEASE / 2, guarded.next()).await.is_err());
+            guarded
+        });
+        guarded = consumer.await.unwrap();
+    }
+    let consumer = tokio::spawn(async move {
+        guarded.next().await;
+        guarded.outcome().cloned()
+    });
+    tokio::task::yield_now().await;
+    assert_eq!(elector.force_release("x").await.unwrap(), 1);
+    let outcome = timeout(LEASE, consumer).await.unwrap().unwrap();
+    assert_lost(outcome.as_ref(), LossReason::Deleted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_has_used_up_its_tasks_budget_is_woken_at_the_deadline() {
+    let elector = LocalElector::new();
+    let once = once();
+    let begun = Instant::now();
+    let run = elector.run_if_leader("x", &once, |_| async {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        loop {
+            // Always ready, until the budget is used up: then this is pending, and so is every timer.
+            sender.send(()).unwrap();
+            if receiver.recv().now_or_never().is_none() {
+                break;
+            }
+        }
+        std::future::pending::<()>().await;
+    });
+    let ended = timeout(LEASE * 10, run).await.expect("never woken");
+    assert!(matches!(ended, Err(LeaderError::LeaseLost { .. })));
+    assert!(begun.elapsed() < LEASE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_extended_by_hand_ends_the_stream_at_its_new_deadline() {
+    let elector = LocalElector::new();
+    let begun = Instant::now();
+    let (source, feed) = source();
+    let mut guarded = pin!(elector.guard_stream("x", &once(), move |_| source));
+    feed.items.send(1).unwrap();
+    assert_eq!(guarded.next().await, Some(1));
+    let lease = guarded.lease().unwrap();
+    let extending = async {
+        sleep(LEASE / 2).await;
+        lease.extend(LEASE * 2).await.unwrap();
+    };
+    let (end, ()) = tokio::join!(guarded.next(), extending);
+    assert_eq!(end, None);
+    assert_lost(guarded.outcome(), LossReason::Expired);
+    let after = begun.elapsed();
+    assert!(after > LEASE * 2 && after < LEASE * 5 / 2, "{after:?}");
 }

@@ -146,6 +146,7 @@ impl RedisElectorBuilder {
         })?;
         let terms = Terms {
             limit: within(timeout),
+            stated: timeout,
             lodging: lodging.clone(),
         };
         let (endpoint, limit) = (way.endpoint(), timeout * 2);

@@ -223,8 +223,13 @@ impl Tenure {
 
     /// Looks at the clock, and where the tenure stands by it.
     pub(crate) fn phase(&self) -> Phase {
+        self.phase_at(Instant::now())
+    }
+
+    /// As [`phase`](Self::phase), for who has just looked at the clock.
+    pub(crate) fn phase_at(&self, now: Instant) -> Phase {
         match self.phase.load(Ordering::Acquire) {
-            HELD if Instant::now() < self.end() => Phase::Held,
+            HELD if now < self.end() => Phase::Held,
             HELD => {
                 self.lose(self.reason_at_deadline());
                 self.phase_now()

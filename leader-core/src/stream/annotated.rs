@@ -28,19 +28,37 @@ pin_project! {
     }
 }
 
-/// How items say that the stream failed, where they can. Pointers, so that nothing of the items' type has to cross a
-/// thread with them.
-struct LastItems<T> {
+/// How items say that the stream failed: the first error is the last item, be it the inner stream's or a
+/// [`LeaderError`]. Pointers, so that nothing of the items' type has to cross a thread with them.
+pub struct LastItems<T> {
     is_error: fn(&T) -> bool,
     failed: fn(LeaderError) -> T,
 }
 
-/// The items cannot say that the stream failed: it is logged.
+impl<T, E: From<LeaderError>> LastItems<Result<T, E>> {
+    /// As of `Result`s.
+    #[must_use]
+    pub fn results() -> Self {
+        Self {
+            is_error: Result::is_err,
+            failed: |error| Err(error.into()),
+        }
+    }
+}
+
+impl<T> fmt::Debug for LastItems<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LastItems")
+    }
+}
+
+/// Without `last_items` the items cannot say that the stream failed: it is logged.
 pub fn guard_stream<'e, E, O, S, F>(
     elector: Result<E, LeaderError>,
     name: Result<LockName, LeaderError>,
     options: Result<O, LeaderError>,
     when_failing: WhenFailing,
+    last_items: Option<LastItems<S::Item>>,
     make: F,
 ) -> Annotated<'e, S, F>
 where
@@ -51,32 +69,7 @@ where
 {
     Annotated {
         guarded: Guarded::new(elector, name, options, when_failing, make),
-        last_items: None,
-        over: false,
-    }
-}
-
-/// The first error is the last item, be it the inner stream's or a [`LeaderError`].
-pub fn guard_try_stream<'e, E, O, S, F, T, Error>(
-    elector: Result<E, LeaderError>,
-    name: Result<LockName, LeaderError>,
-    options: Result<O, LeaderError>,
-    when_failing: WhenFailing,
-    make: F,
-) -> Annotated<'e, S, F>
-where
-    E: Elector + 'e,
-    O: Borrow<LeaseOptions> + Send + Sync + 'e,
-    S: Stream<Item = Result<T, Error>>,
-    F: FnOnce() -> S,
-    Error: From<LeaderError>,
-{
-    Annotated {
-        guarded: Guarded::new(elector, name, options, when_failing, make),
-        last_items: Some(LastItems {
-            is_error: Result::is_err,
-            failed: |error| Err(error.into()),
-        }),
+        last_items,
         over: false,
     }
 }

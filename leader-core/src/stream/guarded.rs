@@ -148,7 +148,7 @@ impl<'e, S: Stream, F> Guarded<'e, S, F> {
                     span,
                     hold,
                 } => {
-                    let polled = boundary.poll_next_inside(cx, |cx| {
+                    let polled = boundary.poll_inside(cx, |cx| {
                         let _entered = span.enter();
                         stream.as_mut().poll_next(cx)
                     });
