@@ -1,4 +1,4 @@
-//! The cancellation matrix: acquire, body, extend and release each ended at every await point. Afterwards the slot is
+//! The cancellation matrix: acquire, body, extend, release and stream each ended at every await point. Afterwards the slot is
 //! free in time, and nothing is left. On the local store every step yields a few times, so that there are points at
 //! which to end it; on a real Redis, replies are held back.
 
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::StreamExt;
 use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
@@ -30,14 +31,16 @@ enum Stage {
     Body,
     Extend,
     Release,
+    Stream,
 }
 
-const STAGES: [Stage; 5] = [
+const STAGES: [Stage; 6] = [
     Stage::Acquire,
     Stage::Wait,
     Stage::Body,
     Stage::Extend,
     Stage::Release,
+    Stage::Stream,
 ];
 
 /// Two candidates on one store.
@@ -105,6 +108,23 @@ impl<S: LeaseStore> Pair<S> {
                 ready();
                 let released = timeout(patience, DropAtPoll::new(polls, lease.release())).await;
                 released.ok().flatten().map(drop)
+            }
+            Stage::Stream => {
+                let inside = Arc::new(AtomicUsize::new(0));
+                let once = at_once();
+                let guarded = self.cut.guard_stream("x", &once, |_| {
+                    ready();
+                    let inside = Inside::enter(&inside);
+                    futures::stream::unfold((0, inside), |(item, inside)| async move {
+                        yield_now().await;
+                        (item < 3).then_some((item, (item + 1, inside)))
+                    })
+                });
+                let reading = guarded.for_each(|_| yield_now());
+                let read = timeout(patience, DropAtPoll::new(polls, reading)).await;
+                let left = inside.load(Ordering::SeqCst);
+                assert_eq!(left, 0, "the stream outlived its end at poll {polls}");
+                read.ok().flatten()
             }
         };
         ended.is_some()
