@@ -214,7 +214,9 @@ async fn a_command_that_was_given_up_in_the_queue_is_never_sent() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
     let store = hasty_store(&proxy.url()).await;
-    store.inspect(&name(NAME)).await.unwrap();
+    // The script is known from here on.
+    candidate().wins(&store, LONG).await;
+    server.command(&["FLUSHALL"]).await;
     proxy.cut().await;
     // For a moment the client takes commands although it has no connection. Each of these is given up at once.
     let mut refused = 0;
