@@ -7,7 +7,7 @@ use crate::store::StoreError;
 use crate::token::FencingToken;
 
 /// Everything that can go wrong. Contention is not among it: somebody else leading is an outcome, never an error.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaderError {
     /// The name breaks a rule of [`LockName`].
@@ -36,8 +36,8 @@ pub enum LeaderError {
     )]
     NoElector,
 
-    /// The call needs a Tokio runtime and was made outside one.
-    #[error("no Tokio runtime: call this from a task of a runtime with time enabled")]
+    /// The call needs a Tokio runtime, with time enabled, and was made outside one.
+    #[error("no Tokio runtime: call this from a task of a runtime")]
     NoRuntime,
 
     /// The store could not answer. Whether anybody leads is not known.

@@ -1,15 +1,18 @@
 //! [`ElectorExt`]: what people call.
 
+use futures::Stream;
+
 use crate::elector::Elector;
 use crate::error::LeaderError;
 use crate::event::Events;
-use crate::guard;
+use crate::guard::{self, Hold};
 use crate::lease::{Lease, LeaseHandle};
 use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::outcome::{Acquisition, RunOutcome, Skipped};
 use crate::scope;
 use crate::state::LeaderState;
+use crate::stream::{GuardedStream, GuardedTryStream};
 
 /// What people call on an elector: `Arc<dyn Elector>`, `&E`, [`LocalElector`](crate::LocalElector) and the rest.
 ///
@@ -183,12 +186,9 @@ pub trait ElectorExt: Elector {
         let name = name.try_into().map_err(Into::into);
         async move {
             match stand(self, name?, options).await {
-                Ok(Stood::Elected(lease)) => {
-                    guard::run(lease, |lease| body(Some(lease))).await.map(Some)
+                Ok(Stood::Leading(hold)) => {
+                    guard::run(hold, |lease| body(Some(lease))).await.map(Some)
                 }
-                Ok(Stood::Within(lease)) => guard::run_nested(lease, |lease| body(Some(lease)))
-                    .await
-                    .map(Some),
                 Ok(Stood::Skipped(_)) => Ok(None),
                 Err(error @ LeaderError::Backend { .. }) => {
                     tracing::warn!(%error, "running without a lease");
@@ -197,6 +197,127 @@ pub trait ElectorExt: Elector {
                 Err(error) => Err(error),
             }
         }
+    }
+
+    /// A stream that runs only inside a lease. Nothing is claimed until it is polled for the first time; then it stands
+    /// for election, calls `make` once elected, and gives the items of the stream that `make` makes. The lease is held
+    /// across items, and released when the stream ends or is dropped.
+    ///
+    /// ```
+    /// use futures::{StreamExt, stream};
+    /// use leader_core::{ElectorExt, LeaseOptions, LocalElector};
+    /// use std::pin::pin;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), leader_core::LeaderError> {
+    /// let elector = LocalElector::new();
+    /// let options = LeaseOptions::builder().auto_extend(true).build()?;
+    ///
+    /// let mut orders = pin!(elector.guard_stream("order-feed", &options, |lease| {
+    ///     stream::iter(1..=3).map(move |order| (order, lease.fence()))
+    /// }));
+    /// while let Some((order, fence)) = orders.next().await {
+    ///     println!("order {order}, to be written with fencing token {fence}");
+    /// }
+    /// assert!(orders.outcome().is_some_and(leader_core::StreamOutcome::is_ended));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// **Why it ended** is told by [`GuardedStream::outcome`]: a stream that was skipped gives no items, and one whose
+    /// lease was lost ends early, which its items alone cannot tell. When they are `Result`s, take
+    /// [`guard_try_stream`](Self::guard_try_stream), which has such an end as its last item.
+    ///
+    /// **Between items** nobody polls, so nothing but auto-extension keeps the lease: without `auto_extend`, a consumer
+    /// that takes longer than the lease loses it, and with it, a consumer that stops polling leads for as long as it
+    /// keeps the stream, or until `max_tenure`. The lease's loss shows at the next poll. Work on an item that must not
+    /// overlap with another leader's sends the [`fence`](LeaseHandle::fence) along, or checks
+    /// [`ensure_valid`](LeaseHandle::ensure_valid) of [`GuardedStream::lease`].
+    ///
+    /// The stream has a clone of this elector and of the options: it can be moved into a spawned task. It is `Send` when
+    /// `make` and what it makes are. A type without `Clone`, `dyn Elector` say, is guarded through a reference:
+    /// `(&elector).guard_stream(..)`, or an `Arc`.
+    ///
+    /// # Errors
+    ///
+    /// None here; an invalid name, a failing store and the rest are told by the stream when it is polled.
+    ///
+    /// # Panics
+    ///
+    /// Polling panics only with the inner stream's own panic, after the release.
+    ///
+    /// # Cancellation safety
+    ///
+    /// The stream may be dropped at any point, also before it was polled and while it stands for election: the inner
+    /// stream is dropped first, then the lease is released in the background. Dropping the future of
+    /// [`next`](https://docs.rs/futures/latest/futures/stream/trait.StreamExt.html#method.next) loses nothing.
+    fn guard_stream<'e, N, F, S>(
+        &self,
+        name: N,
+        options: &LeaseOptions,
+        make: F,
+    ) -> GuardedStream<'e, S, F>
+    where
+        Self: Clone + 'e,
+        N: TryInto<LockName, Error: Into<LeaderError>>,
+        F: FnOnce(LeaseHandle) -> S,
+        S: Stream,
+    {
+        let name = name.try_into().map_err(Into::into);
+        GuardedStream::new(self.clone(), name, options.clone(), make)
+    }
+
+    /// As [`guard_stream`](Self::guard_stream), for a stream of `Result`s. A store that fails, a lost lease and a
+    /// shutdown are its last item, through `From<LeaderError>`; and an error of the inner stream is the last item as
+    /// well: like every other end, it drops the inner stream and releases the lease, before it is given.
+    ///
+    /// So a consumer that stops at the first error has all that it needs in the items. Somebody else leading is no
+    /// error: the stream is empty then, and [`GuardedTryStream::outcome`] tells. For a stream whose errors are about
+    /// single items, and that goes on after them, take [`guard_stream`](Self::guard_stream).
+    ///
+    /// ```
+    /// use futures::{TryStreamExt, stream};
+    /// use leader_core::{ElectorExt, LeaderError, LeaseOptions, LocalElector};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), LeaderError> {
+    /// let elector = LocalElector::new();
+    /// let options = LeaseOptions::builder().auto_extend(true).build()?;
+    /// let sum: u32 = elector
+    ///     .guard_try_stream("order-feed", &options, |_lease| stream::iter([Ok::<_, LeaderError>(40), Ok(2)]))
+    ///     .try_fold(0, |sum, order| async move { Ok(sum + order) })
+    ///     .await?;
+    /// assert_eq!(sum, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// None here; the stream's last item is the error.
+    ///
+    /// # Panics
+    ///
+    /// Polling panics only with the inner stream's own panic, after the release.
+    ///
+    /// # Cancellation safety
+    ///
+    /// As [`guard_stream`](Self::guard_stream).
+    fn guard_try_stream<'e, N, F, S, T, E>(
+        &self,
+        name: N,
+        options: &LeaseOptions,
+        make: F,
+    ) -> GuardedTryStream<'e, S, F>
+    where
+        Self: Clone + 'e,
+        N: TryInto<LockName, Error: Into<LeaderError>>,
+        F: FnOnce(LeaseHandle) -> S,
+        S: Stream<Item = Result<T, E>>,
+        E: From<LeaderError>,
+    {
+        let name = name.try_into().map_err(Into::into);
+        GuardedTryStream::new(self.clone(), name, options.clone(), make)
     }
 
     /// Reads who leads. For people and dashboards, never to decide whether to run. Changes nothing.
@@ -277,30 +398,28 @@ where
     Fut: Future,
 {
     match stand(elector, name, options).await? {
-        Stood::Elected(lease) => guard::run(lease, body).await.map(Run::Ended),
-        Stood::Within(lease) => guard::run_nested(lease, body).await.map(Run::Ended),
+        Stood::Leading(hold) => guard::run(hold, body).await.map(Run::Ended),
         Stood::Skipped(skipped) => Ok(Run::Skipped(skipped)),
     }
 }
 
 /// How standing for a guarded run ended.
-enum Stood {
-    Elected(Lease),
-    /// A run of the same name and slot count on the same elector is around this one.
-    Within(LeaseHandle),
+pub(crate) enum Stood {
+    /// Elected, or inside a run of the same name and slot count on the same elector.
+    Leading(Hold),
     Skipped(Skipped),
 }
 
-async fn stand<E: Elector + ?Sized>(
+pub(crate) async fn stand<E: Elector + ?Sized>(
     elector: &E,
     name: LockName,
     options: &LeaseOptions,
 ) -> Result<Stood, LeaderError> {
     if let Some(outer) = scope::held_around(elector.elector_id(), &name, options.slots()) {
-        return Ok(Stood::Within(outer));
+        return Ok(Stood::Leading(Hold::Outer(outer)));
     }
     Ok(match elector.acquire(&name, options).await? {
-        Acquisition::Elected(lease) => Stood::Elected(lease),
+        Acquisition::Elected(lease) => Stood::Leading(Hold::Own(lease)),
         Acquisition::Skipped(skipped) => Stood::Skipped(skipped),
     })
 }

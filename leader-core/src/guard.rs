@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker, ready};
 
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use crate::engine::{Phase, Tenure};
 use crate::error::{LeaderError, LossReason};
@@ -18,53 +18,87 @@ use crate::lease::{Lease, LeaseHandle};
 use crate::options::OnLost;
 use crate::scope;
 
-/// Runs the body that `make` makes under `lease`, then ends the tenure: body ended or dropped, extension stopped,
-/// slot given back, and only then the result, or the body's panic.
-pub(crate) async fn run<F, Fut>(lease: Lease, make: F) -> Result<Fut::Output, LeaderError>
-where
-    F: FnOnce(LeaseHandle) -> Fut,
-    Fut: Future,
-{
-    let tenure = lease.tenure().clone();
-    tenure.guarded.store(true, Ordering::Release);
-    let span = tracing::info_span!(
-        "leading",
-        name = tenure.label(),
-        node_id = %tenure.id.node_id,
-        slot = tenure.id.slot,
-        fence = tenure.id.fence.get(),
-    );
-    let ended = guarded(&tenure, make).instrument(span).await;
-    let valid = tenure.close();
-    // A release that fails is logged, told as an event, and tried again; it never replaces the body's own result.
-    let _ = lease.end().await;
-    match ended {
-        Ended::Returned(output) => match valid {
-            Ok(()) => Ok(output),
-            Err(reason) => Err(tenure.lost_error(reason)),
-        },
-        Ended::Lost(reason) => Err(tenure.lost_error(reason)),
-        Ended::Stopped => Err(LeaderError::ShutDown),
-        Ended::Panicked(panic) => resume_unwind(panic),
+/// Under which lease a body runs.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    /// Its own, which ends with the body.
+    Own(Lease),
+    /// That of a run around it, which stays.
+    Outer(LeaseHandle),
+}
+
+/// What a body came to once its lease is let go of: the value or the error, or the body's panic, to be resumed.
+pub(crate) type Concluded<T> = std::thread::Result<Result<T, LeaderError>>;
+
+impl Hold {
+    pub(crate) fn tenure(&self) -> &Arc<Tenure> {
+        match self {
+            Self::Own(lease) => lease.tenure(),
+            Self::Outer(lease) => lease.inner(),
+        }
+    }
+
+    pub(crate) fn handle(&self) -> LeaseHandle {
+        match self {
+            Self::Own(lease) => lease.handle(),
+            Self::Outer(lease) => lease.clone(),
+        }
+    }
+
+    /// To be called before the body is made. Gives the span that the body runs in.
+    pub(crate) fn begin(&self) -> Result<Span, LeaderError> {
+        let tenure = self.tenure();
+        // The process may have stood still since the grant: nothing begins on a lease that is over.
+        tenure.ensure_valid()?;
+        match self {
+            Self::Own(_) => {
+                tenure.guarded.store(true, Ordering::Release);
+                Ok(tracing::info_span!(
+                    "leading",
+                    name = tenure.label(),
+                    node_id = %tenure.id.node_id,
+                    slot = tenure.id.slot,
+                    fence = tenure.id.fence.get(),
+                ))
+            }
+            Self::Outer(_) => Ok(Span::none()),
+        }
+    }
+
+    /// To be called once the body is gone: extension stops, the slot is given back, and only then there is a result.
+    pub(crate) async fn conclude<T>(self, ended: Ended<T>) -> Concluded<T> {
+        let tenure = self.tenure().clone();
+        let valid = match self {
+            Self::Own(lease) => {
+                let valid = tenure.close().map_err(|reason| tenure.lost_error(reason));
+                // A release that fails is logged, told as an event, and tried again; it never replaces the body's
+                // own result.
+                let _ = lease.end().await;
+                valid
+            }
+            Self::Outer(_) => tenure.ensure_valid(),
+        };
+        match ended {
+            Ended::Returned(output) => Ok(valid.map(|()| output)),
+            Ended::Lost(reason) => Ok(Err(tenure.lost_error(reason))),
+            Ended::Stopped => Ok(Err(LeaderError::ShutDown)),
+            Ended::Panicked(panic) => Err(panic),
+        }
     }
 }
 
-/// Runs the body that `make` makes inside the outer lease `lease`, which stays.
-pub(crate) async fn run_nested<F, Fut>(
-    lease: LeaseHandle,
-    make: F,
-) -> Result<Fut::Output, LeaderError>
+/// Runs the body that `make` makes under a lease, then ends the tenure: body ended or dropped, extension stopped, slot
+/// given back, and only then the result, or the body's panic.
+pub(crate) async fn run<F, Fut>(hold: Hold, make: F) -> Result<Fut::Output, LeaderError>
 where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
-    let tenure = lease.inner().clone();
-    tenure.ensure_valid()?;
-    match guarded(&tenure, make).await {
-        Ended::Returned(output) => tenure.ensure_valid().map(|()| output),
-        Ended::Lost(reason) => Err(tenure.lost_error(reason)),
-        Ended::Stopped => Err(LeaderError::ShutDown),
-        Ended::Panicked(panic) => resume_unwind(panic),
+    let span = hold.begin()?;
+    let ended = guarded(hold.tenure(), make).instrument(span).await;
+    match hold.conclude(ended).await {
+        Ok(result) => result,
+        Err(panic) => resume_unwind(panic),
     }
 }
 
@@ -77,9 +111,8 @@ where
     match catch_unwind(AssertUnwindSafe(|| scope::with_lease_made(handle, make))) {
         Ok(body) => {
             let guarded = Guarded {
-                tenure: tenure.clone(),
+                boundary: Boundary::new(tenure.clone()),
                 body: Some(body),
-                alarm: None,
             };
             guarded.await
         }
@@ -88,7 +121,7 @@ where
 }
 
 /// How a guarded body ended.
-enum Ended<T> {
+pub(crate) enum Ended<T> {
     /// By itself. Whether the lease was valid then is found out when it is closed.
     Returned(T),
     /// Dropped, because the lease was lost.
@@ -100,12 +133,20 @@ enum Ended<T> {
 }
 
 pin_project! {
-    /// A body that is polled only while its lease is valid: each poll looks at the clock before it polls the body,
-    /// so that a process that was frozen past the deadline does not run on, even before any timer has fired.
+    /// A future that is polled only inside its boundary.
     struct Guarded<F> {
-        tenure: Arc<Tenure>,
+        #[pin]
+        boundary: Boundary,
         #[pin]
         body: Option<F>,
+    }
+}
+
+pin_project! {
+    /// Where a body is polled only while its lease is valid: each poll looks at the clock before it polls the body,
+    /// so that a process that was frozen past the deadline does not run on, even before any timer has fired.
+    pub(crate) struct Boundary {
+        tenure: Arc<Tenure>,
         // Made when the body is first pending: most short bodies never need a timer.
         #[pin]
         alarm: Option<Alarm>,
@@ -120,6 +161,8 @@ pin_project! {
         #[pin]
         signal: WaitForCancellationFutureOwned,
         signalled: bool,
+        // Whom both of the above wake, once both have been asked to.
+        set_for: Option<Waker>,
     }
 }
 
@@ -128,37 +171,49 @@ impl<F: Future> Future for Guarded<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Some(ended) = stop(this.tenure) {
-            this.body.set(None);
-            return Poll::Ready(ended);
-        }
         let Some(body) = this.body.as_mut().as_pin_mut() else {
             // Polled after its end.
             return Poll::Pending;
         };
-        match catch_unwind(AssertUnwindSafe(|| body.poll(cx))) {
+        let ended = ready!(this.boundary.poll_inside(cx, |cx| body.poll(cx)));
+        this.body.set(None);
+        Poll::Ready(ended)
+    }
+}
+
+impl Boundary {
+    pub(crate) fn new(tenure: Arc<Tenure>) -> Self {
+        Self {
+            tenure,
+            alarm: None,
+        }
+    }
+
+    /// Polls the body, unless its lease is over. When this gives anything but [`Ended::Returned`], the body is to be
+    /// dropped. While it is pending, the task is woken at the deadline and when the tenure's signal fires.
+    pub(crate) fn poll_inside<T>(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        body: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<Ended<T>> {
+        let mut this = self.project();
+        let now = Instant::now();
+        if let Some(ended) = stop(this.tenure, now) {
+            return Poll::Ready(ended);
+        }
+        match catch_unwind(AssertUnwindSafe(|| body(cx))) {
             Ok(Poll::Pending) => {}
-            Ok(Poll::Ready(output)) => {
-                this.body.set(None);
-                return Poll::Ready(Ended::Returned(output));
-            }
-            Err(panic) => {
-                this.body.set(None);
-                return Poll::Ready(Ended::Panicked(panic));
-            }
+            Ok(Poll::Ready(output)) => return Poll::Ready(Ended::Returned(output)),
+            Err(panic) => return Poll::Ready(Ended::Panicked(panic)),
         }
         if this.alarm.is_none() {
-            this.alarm.set(Some(Alarm {
-                deadline: tokio::time::sleep_until(this.tenure.end()),
-                signal: this.tenure.signal().clone().cancelled_owned(),
-                signalled: false,
-            }));
+            this.alarm.set(Some(Alarm::new(this.tenure)));
         }
         if let Some(alarm) = this.alarm.as_mut().as_pin_mut()
+            && !alarm.is_set(now, cx)
             && alarm.poll_rings(this.tenure, cx)
-            && let Some(ended) = stop(this.tenure)
+            && let Some(ended) = stop(this.tenure, Instant::now())
         {
-            this.body.set(None);
             return Poll::Ready(ended);
         }
         Poll::Pending
@@ -166,8 +221,8 @@ impl<F: Future> Future for Guarded<F> {
 }
 
 /// Whether the body must not be polled any more.
-fn stop<T>(tenure: &Tenure) -> Option<Ended<T>> {
-    let phase = tenure.phase();
+fn stop<T>(tenure: &Tenure, now: Instant) -> Option<Ended<T>> {
+    let phase = tenure.phase_at(now);
     if tenure.on_lost == OnLost::Notify {
         return None;
     }
@@ -181,29 +236,51 @@ fn stop<T>(tenure: &Tenure) -> Option<Ended<T>> {
 }
 
 impl Alarm {
-    /// Whether the tenure is to be looked at again; else the task is woken when it is.
-    fn poll_rings(self: Pin<&mut Self>, tenure: &Tenure, cx: &mut Context<'_>) -> bool {
+    fn new(tenure: &Tenure) -> Self {
+        Self {
+            deadline: tokio::time::sleep_until(tenure.end()),
+            signal: tenure.signal().clone().cancelled_owned(),
+            signalled: false,
+            set_for: None,
+        }
+    }
+
+    /// Whether the task is woken in time anyway, so that a busy body does not pay for setting the alarm at each of
+    /// its polls. A deadline only ever moves away: an alarm that is set rings at the right one or before. It rings
+    /// once; the poll that it causes comes after its time, or finds the tenure lost or stopping.
+    fn is_set(&self, now: Instant, cx: &Context<'_>) -> bool {
+        let waker = self.set_for.as_ref();
+        waker.is_some_and(|waker| waker.will_wake(cx.waker())) && now < self.deadline.deadline()
+    }
+
+    /// Sets the alarm. Whether the tenure is to be looked at again; else the task is woken when it is.
+    fn poll_rings(mut self: Pin<&mut Self>, tenure: &Tenure, cx: &mut Context<'_>) -> bool {
+        let rings = self.as_mut().poll_both(tenure, cx);
+        // A timer that is polled when the task has used up its budget is not set: it only asks to be polled again.
+        let set = tokio::task::coop::has_budget_remaining();
+        *self.project().set_for = set.then(|| cx.waker().clone());
+        rings
+    }
+
+    fn poll_both(self: Pin<&mut Self>, tenure: &Tenure, cx: &mut Context<'_>) -> bool {
         let mut this = self.project();
+        let mut rings = false;
         if !*this.signalled && this.signal.poll(cx).is_ready() {
             *this.signalled = true;
-            return true;
+            rings = true;
         }
-        loop {
-            if tenure.phase_now() != Phase::Held {
-                // Nothing more to wait for: the body alone decides when it ends.
-                return false;
-            }
+        // Once it is lost there is nothing more to wait for: the body alone decides when it ends.
+        while tenure.phase_now() == Phase::Held {
             let end = tenure.end();
             if this.deadline.deadline() != end {
                 this.deadline.as_mut().reset(end);
             }
             if this.deadline.as_mut().poll(cx).is_pending() {
-                return false;
+                return rings;
             }
-            if tenure.phase() != Phase::Held {
-                return true;
-            }
-            // Extended meanwhile: wait for the new end.
+            // Extended meanwhile, or over.
+            rings |= tenure.phase() != Phase::Held;
         }
+        rings
     }
 }

@@ -218,8 +218,8 @@ impl LeaseHandle {
             .await
     }
 
-    /// A token that fires when the lease is lost, at its deadline at the latest, or when the elector is shut down and
-    /// the work is asked to come to an end.
+    /// A token that fires when the lease has ended, however: lost, at its deadline at the latest, or released. And when
+    /// the elector is shut down and the work is asked to come to an end.
     ///
     /// Each call gives a token of its own; cancelling it does nothing to the lease.
     #[must_use]
@@ -228,7 +228,7 @@ impl LeaseHandle {
         self.tenure.signal().child_token()
     }
 
-    /// Waits until the lease is no longer valid. Ends at once when it is not.
+    /// Waits until the lease is no longer valid: lost, or released. Ends at once when it is not.
     ///
     /// # Cancellation safety
     ///
@@ -238,7 +238,7 @@ impl LeaseHandle {
             let end = self.tenure.end();
             tokio::select! {
                 biased;
-                () = self.tenure.lost().cancelled() => {}
+                () = self.tenure.has_ended().cancelled() => {}
                 () = tokio::time::sleep_until(end) => {}
             }
         }

@@ -71,8 +71,7 @@
 //!
 //! # Features
 //!
-//! All are off by default.
-//!
+//! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
@@ -90,9 +89,31 @@ mod name;
 mod node;
 mod options;
 mod outcome;
+#[doc(hidden)]
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "not public"
+)]
+pub mod __private {
+    pub use crate::private::*;
+    pub use crate::stream::annotated::*;
+}
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "not public"
+)]
+mod private;
+mod returns;
 mod scope;
 mod state;
 pub mod store;
+mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod token;
@@ -102,14 +123,19 @@ pub use engine::{BoxFuture, StoreElector, StoreElectorBuilder};
 pub use error::{BackendKind, LeaderError, LossReason, Step};
 pub use event::{Events, LeaderEvent, TenureId};
 pub use ext::ElectorExt;
+#[cfg(feature = "macros")]
+#[doc = include_str!("leader_election.md")]
+pub use leader_macros::leader_election;
 pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};
 pub use name::LockName;
 pub use node::NodeId;
 pub use options::{LeaseOptions, LeaseOptionsBuilder, OnLost};
 pub use outcome::{Acquisition, RunOutcome, Skipped};
+pub use returns::{FromLeaderError, FromSkip};
 pub use scope::{
     AlreadyInstalled, current_elector, current_lease, ensure_leader, install, with_elector,
 };
 pub use state::{Holder, LeaderState};
+pub use stream::{GuardedStream, GuardedTryStream, StreamOutcome};
 pub use token::{FencingToken, Token};

@@ -13,6 +13,7 @@ use crate::engine::StoreElector;
 use crate::error::LossReason;
 use crate::name::LockName;
 use crate::node::NodeId;
+use crate::options::LeaseOptions;
 use crate::state::Holder;
 use crate::store::{
     Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
@@ -234,7 +235,7 @@ impl LocalStore {
             if record.ended.contains_key(&claim.token) {
                 return ClaimReply::Ended;
             }
-            let ends = now + claim.lease;
+            let ends = now + bounded(claim.lease);
             if let Some((slot, entry)) = record
                 .slots
                 .iter_mut()
@@ -288,7 +289,7 @@ impl LocalStore {
         shared.step(&extension.name, |record, _, now| {
             match record.slots.get_mut(&slot) {
                 Some(entry) if entry.token == Some(extension.token) => {
-                    entry.ends = entry.ends.max(now + extension.lease);
+                    entry.ends = entry.ends.max(now + bounded(extension.lease));
                     ExtendReply::Extended
                 }
                 _ if was_ours => ExtendReply::NotHeld(LossReason::Expired),
@@ -301,7 +302,7 @@ impl LocalStore {
         self.lock()
             .step(&release.name, |record, next_revision, now| {
                 if let Some(mark) = release.mark {
-                    record.ended.insert(release.token, now + mark);
+                    record.ended.insert(release.token, now + bounded(mark));
                 }
                 let held = record
                     .slots
@@ -320,7 +321,7 @@ impl LocalStore {
                     record.slots.remove(&slot);
                 } else if let Some(entry) = record.slots.get_mut(&slot) {
                     entry.token = None;
-                    entry.ends = entry.ends.min(now + release.keep);
+                    entry.ends = entry.ends.min(now + bounded(release.keep));
                     free_in = entry.ends - now;
                 }
                 let revision = next_revision();
@@ -426,6 +427,11 @@ impl LeaseStore for LocalStore {
     fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
         Some(self.release_one(release))
     }
+}
+
+/// What anybody asks for is bounded, so that adding it to a clock cannot overflow.
+fn bounded(duration: Duration) -> Duration {
+    duration.min(LeaseOptions::MAX_LEASE)
 }
 
 struct Watcher {

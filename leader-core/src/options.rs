@@ -151,6 +151,12 @@ impl LeaseOptions {
         self.name_pattern.clone()
     }
 
+    /// With `pattern` as the label of spans, unless there is one.
+    pub(crate) fn labelled(mut self, pattern: &str) -> Self {
+        self.name_pattern.get_or_insert_with(|| Arc::from(pattern));
+        self
+    }
+
     /// A lease's time, or the error that names `option`.
     pub(crate) fn check_lease(option: &'static str, lease: Duration) -> Result<(), LeaderError> {
         if lease < Self::MIN_LEASE {

@@ -1,7 +1,12 @@
 //! What is in force around a piece of code: the current lease, and the elector to use.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use futures::Stream;
+use pin_project_lite::pin_project;
 
 use crate::elector::{Elector, ElectorId};
 use crate::error::LeaderError;
@@ -67,6 +72,53 @@ pub(crate) fn without_lease<F: Future>(
     let frame = frame(None);
     let future = LEASES.sync_scope(frame.clone(), make);
     LEASES.scope(frame, future)
+}
+
+pin_project! {
+    /// A stream with a lease, or none, in force whenever it runs: when it is polled, and when it is dropped.
+    pub(crate) struct Scoped<S> {
+        frame: Arc<Frame>,
+        #[pin]
+        stream: Option<S>,
+    }
+
+    impl<S> PinnedDrop for Scoped<S> {
+        fn drop(this: Pin<&mut Self>) {
+            this.end();
+        }
+    }
+}
+
+impl<S> Scoped<S> {
+    /// Calls `make` with `lease` in force, or none, and lets the stream that it makes run in the same way.
+    pub(crate) fn made(
+        lease: Option<LeaseHandle>,
+        make: impl FnOnce() -> Option<S>,
+    ) -> Option<Self> {
+        let frame = frame(lease);
+        let stream = LEASES.sync_scope(frame.clone(), make);
+        stream.is_some().then_some(Self { frame, stream })
+    }
+
+    /// Drops the stream; from then on there are no more items.
+    pub(crate) fn end(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        if this.stream.is_some() {
+            LEASES.sync_scope(this.frame.clone(), || this.stream.set(None));
+        }
+    }
+}
+
+impl<S: Stream> Stream for Scoped<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        let this = self.project();
+        match this.stream.as_pin_mut() {
+            Some(stream) => LEASES.sync_scope(this.frame.clone(), || stream.poll_next(cx)),
+            None => Poll::Ready(None),
+        }
+    }
 }
 
 fn frame(lease: Option<LeaseHandle>) -> Arc<Frame> {

@@ -691,3 +691,103 @@ async fn c09_shutdown_with_a_hundred_leases_and_the_store_gone_ends_within_its_g
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn c04_a_run_returns_at_once_however_its_body_ends_and_keeps_its_minimum() {
+    let kept = options(s(0), s(60)).min_lease(s(1)).build().unwrap();
+    for end in ["fails", "panics", "is dropped"] {
+        let (elector, _, peer) = pair();
+        let begun = Instant::now();
+        let run = elector.run_if_leader_result("x", &kept, async |_| match end {
+            "fails" => Err(()),
+            "panics" => std::panic::resume_unwind(Box::new("as asked")),
+            _ => std::future::pending::<Result<(), ()>>().await,
+        });
+        let run = std::panic::AssertUnwindSafe(run).catch_unwind();
+        let ended = tokio::time::timeout(ms(5), run).await;
+        assert_eq!(ended.is_err(), end == "is dropped");
+        assert!(
+            begun.elapsed() <= ms(5) + TICK,
+            "a run whose body {end} waited"
+        );
+        sleep(ms(1)).await;
+        let state = peer.state("x").await.unwrap();
+        assert!(state.holders()[0].is_retained(), "{end}: {state:?}");
+        let next = lead(&peer, options(s(5), s(60))).await;
+        let took = begun.elapsed();
+        assert!(took >= s(1) && took < s(1) + ms(20), "{end}: {took:?}");
+        next.release().await.unwrap();
+    }
+    // Never beyond the lease.
+    let (elector, _, peer) = pair();
+    let begun = Instant::now();
+    drop(lead(&elector, options(s(0), s(2)).min_lease(s(2))).await);
+    let _next = lead(&peer, options(s(5), s(60))).await;
+    assert!(begun.elapsed() <= s(2) + ms(20), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d03_failing_open_runs_the_body_once_whatever_the_failure() {
+    let refused = TRANSIENT.map(Fault::Refuse);
+    let unseen = [
+        Fault::LoseReply(BackendKind::Unreachable),
+        Fault::LoseRequest(BackendKind::TimedOut),
+        Fault::HoldRequest,
+        Fault::HoldReply,
+    ];
+    for fault in refused.into_iter().chain(unseen) {
+        for wait in [s(0), s(1)] {
+            let (elector, faults, peer) = pair();
+            faults.always(Step::Claim, fault);
+            let stand = options(wait, s(60)).build().unwrap();
+            let mut ran = 0;
+            let outcome = elector
+                .run_fail_open("x", &stand, async |lease| {
+                    ran += 1;
+                    assert!(lease.is_none() && leader_core::current_lease().is_none());
+                    assert!(leader_core::ensure_leader().is_err());
+                    None::<u8>
+                })
+                .await;
+            assert_eq!(outcome.unwrap(), Some(None), "{fault:?}");
+            assert_eq!(ran, 1, "{fault:?}");
+            faults.heal();
+            // What the unseen claims have done is undone.
+            let _next = lead(&peer, options(s(5), s(60))).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d08_a_nested_run_sends_no_claim_of_its_own() {
+    let (elector, faults, _) = pair();
+    let once = options(s(0), s(60)).build().unwrap();
+    let ran = elector
+        .run_if_leader("x", &once, async |_| {
+            elector.run_if_leader("x", &once, async |_| 7).await
+        })
+        .await;
+    assert_eq!(ran.unwrap().unwrap().unwrap(), Some(7));
+    assert_eq!(faults.asked(Step::Claim), 1);
+    assert_eq!(faults.asked(Step::Release), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d02_a_store_that_fails_is_no_failure_of_the_body() {
+    let (elector, faults, _) = pair();
+    let once = options(s(0), s(60)).build().unwrap();
+    faults.once(Step::Claim, Fault::Refuse(BackendKind::Denied));
+    let outcome = elector
+        .run_if_leader_result("x", &once, async |_| Err::<(), _>("never run"))
+        .await;
+    assert!(
+        matches!(outcome, Err(LeaderError::Backend { .. })),
+        "{outcome:?}"
+    );
+    // And the body's own error stands although the release fails.
+    faults.once(Step::Release, Fault::Refuse(BackendKind::Unreachable));
+    let outcome = elector
+        .run_if_leader_result("x", &once, async |_| Err::<(), _>("no money"))
+        .await;
+    assert_eq!(outcome.unwrap(), RunOutcome::ActionFailed("no money"));
+}

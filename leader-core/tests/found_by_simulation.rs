@@ -1,19 +1,21 @@
 //! What the simulation found in the engine, each as a story of its own.
 #![allow(missing_docs, reason = "a test")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use leader_core::store::{
-    Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
+    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
 };
 use leader_core::{
-    BackendKind, ElectorExt, Events, Holder, LeaderEvent, LeaseOptions, LocalElector, LocalStore,
-    LockName, StoreElector,
+    BackendKind, ElectorExt, Events, Holder, LeaderError, LeaderEvent, LeaseOptions, LocalElector,
+    LocalStore, LockName, StoreElector,
 };
+
+use tokio::time::Instant;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -164,6 +166,47 @@ async fn a_claim_that_arrives_after_the_lease_it_was_granted_in_the_end_does_not
     assert_eq!(local.inspect(&x).await.unwrap(), []);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_on_its_way_when_the_elector_shuts_down_is_undone() {
+    let store = LateClaim::default();
+    let local = store.store.clone();
+    let elector = StoreElector::builder(store).build();
+    let standing = elector.clone();
+    let standing = tokio::spawn(async move {
+        let options = LeaseOptions::default();
+        standing.try_acquire("x", &options).await
+    });
+    tokio::task::yield_now().await;
+    elector.shutdown().await;
+    assert!(matches!(
+        standing.await.unwrap(),
+        Err(LeaderError::ShutDown)
+    ));
+    tokio::time::sleep(ms(2_100)).await;
+    let x = LockName::new("x").unwrap();
+    assert_eq!(local.inspect(&x).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_extended_after_its_loss_is_given_back() {
+    let store = Slow::answering_extensions_after(ms(30));
+    let elector = StoreElector::builder(store).build();
+    let bounded = LeaseOptions::builder()
+        .wait(Duration::ZERO)
+        .lease(ms(300))
+        .max_tenure(ms(300))
+        .build()
+        .unwrap();
+    let lease = elector.try_acquire("x", &bounded).await.unwrap().unwrap();
+    tokio::time::sleep(ms(280)).await;
+    // Executed at once, answered when the longest tenure is over.
+    lease.extend(ms(300)).await.unwrap_err();
+    tokio::time::sleep(ms(100)).await;
+    drop(lease);
+    let next = elector.try_acquire("x", &bounded).await.unwrap();
+    assert!(next.is_some());
+}
+
 /// A local store whose first claim is two seconds on its way, whether its sender waits or not.
 #[derive(Default)]
 struct LateClaim {
@@ -214,6 +257,40 @@ impl LeaseStore for LateClaim {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_release_told_after_a_later_one_that_is_kept_for_a_while_still_wakes() {
+    let store = Slow::default();
+    let (local, watcher) = (store.store.clone(), store.watcher.clone());
+    let holder = StoreElector::builder(local).build();
+    let elector = StoreElector::builder(store).build();
+    let options = LeaseOptions::builder().slots(2).wait(ms(20_000));
+    let options = options.build().unwrap();
+    let first = holder.try_acquire("x", &options).await.unwrap().unwrap();
+    let last = holder.try_acquire("x", &options).await.unwrap().unwrap();
+    let revision = last.fence().get();
+
+    let begun = Instant::now();
+    let waiting = elector.try_acquire("x", &options);
+    let release = async {
+        tokio::time::sleep(ms(10)).await;
+        first.release().await.unwrap();
+        let watcher = watcher.lock().unwrap().clone().unwrap();
+        // The second release, of a slot that a minimum lease keeps, is told before the first.
+        watcher.push(Hint::Released {
+            revision: Revision::new(revision + 20_000),
+            free_in: ms(10_000),
+        });
+        tokio::time::sleep(ms(10)).await;
+        watcher.push(Hint::Released {
+            revision: Revision::new(revision + 10_000),
+            free_in: Duration::ZERO,
+        });
+    };
+    let (waited, ()) = tokio::join!(waiting, release);
+    assert!(waited.unwrap().is_some());
+    assert!(begun.elapsed() < ms(100), "{:?}", begun.elapsed());
+}
+
 /// A local store that takes its time, or loses an answer.
 struct Slow {
     store: LocalStore,
@@ -223,6 +300,8 @@ struct Slow {
     extension: Duration,
     /// Loses the answer to the next release.
     loses_answer: AtomicBool,
+    /// Who watches is told by the test alone.
+    watcher: Arc<Mutex<Option<HintSender>>>,
     /// Counted as long as this store is there.
     alive: Arc<()>,
 }
@@ -244,6 +323,7 @@ impl Default for Slow {
             claim: Duration::ZERO,
             extension: Duration::ZERO,
             loses_answer: AtomicBool::new(false),
+            watcher: Arc::default(),
             alive: Arc::default(),
         }
     }
@@ -277,7 +357,9 @@ impl LeaseStore for Slow {
         since: Revision,
         hints: HintSender,
     ) -> Result<Watching, StoreError> {
-        self.store.watch(name, since, hints).await
+        let _ = (name, since);
+        *self.watcher.lock().unwrap() = Some(hints);
+        Ok(Watching::unbound())
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {

@@ -88,6 +88,8 @@ impl RedisElectorBuilder {
 
     /// Whether connections and extensions live on a runtime of their own, on one thread: work that blocks the worker
     /// threads of the service's runtime can then not starve them. Costs a thread, and waking it for each command.
+    /// Without it, a multi-thread runtime keeps leases alive while a body blocks one of its workers, unless the body has
+    /// sent a command of its own in the very same poll; a current-thread runtime does not.
     /// Default `false`: they live on the runtime that calls [`connect`](Self::connect), and end with it.
     pub fn own_runtime(mut self, own: bool) -> Self {
         self.own_runtime = own;
@@ -144,6 +146,7 @@ impl RedisElectorBuilder {
         })?;
         let terms = Terms {
             limit: within(timeout),
+            stated: timeout,
             lodging: lodging.clone(),
         };
         let (endpoint, limit) = (way.endpoint(), timeout * 2);

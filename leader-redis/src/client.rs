@@ -40,6 +40,8 @@ pub(crate) fn sha1(text: &str) -> String {
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) limit: Duration,
+    /// What users are told the limit is: what they set it to.
+    pub(crate) stated: Duration,
     pub(crate) lodging: Lodging,
 }
 
@@ -89,14 +91,14 @@ impl Connection {
     ) -> Result<Self, Failure> {
         let limit = terms.limit;
         let built = builder(endpoint, purpose, limit).build();
-        let client = built.map_err(|error| failure(&error, limit))?;
+        let client = built.map_err(|error| failure(&error, terms.stated))?;
         let mishaps = Mutex::new(Mishaps::of(&client));
         let connecting = client.clone();
         // A task of its own: given up half-way, fred would connect all the same, and never end it.
         let connect = async move { connecting.init().await.map(Router::new) };
         let router = match terms.lodging.spawn(connect).await {
             Ok(Ok(router)) => router,
-            Ok(Err(error)) => return Err(failure(&error, limit)),
+            Ok(Err(error)) => return Err(failure(&error, terms.stated)),
             Err(error) => return Err(Failure::Client(error.to_string())),
         };
         Ok(Self {
@@ -316,7 +318,7 @@ impl Connection {
     }
 
     fn failure(&self, error: &Error) -> Failure {
-        match failure(error, self.terms.limit) {
+        match failure(error, self.terms.stated) {
             Failure::NotSent(_) => Failure::NotSent(self.why_disconnected().map(Box::new)),
             failure => failure,
         }
@@ -324,7 +326,9 @@ impl Connection {
 
     fn why_disconnected(&self) -> Option<Failure> {
         let mut mishaps = self.mishaps.lock().unwrap_or_else(PoisonError::into_inner);
-        mishaps.last().map(|error| failure(error, self.terms.limit))
+        mishaps
+            .last()
+            .map(|error| failure(error, self.terms.stated))
     }
 }
 

@@ -68,16 +68,15 @@ impl RedisElector {
     }
 
     pub(crate) fn new(store: RedisStore, node_id: Option<NodeId>, grace: Option<Duration>) -> Self {
-        let runtime = store.own_runtime().cloned();
-        let mut builder = StoreElector::builder(store);
+        // Extensions and releases are of no use without the connections, and with them they go on, also when a runtime
+        // from which a lease was acquired has ended.
+        let runtime = store.runtime().clone();
+        let mut builder = StoreElector::builder(store).runtime(runtime);
         if let Some(node_id) = node_id {
             builder = builder.node_id(node_id);
         }
         if let Some(grace) = grace {
             builder = builder.shutdown_grace(grace);
-        }
-        if let Some(runtime) = runtime {
-            builder = builder.runtime(runtime);
         }
         Self {
             elector: builder.build(),

@@ -58,12 +58,9 @@ impl Failure {
     fn words(&self) -> String {
         match self {
             Self::NoAnswer(limit) => format!("no answer within {limit:?}"),
-            Self::Cut(words) => format!("the connection failed: {}", plain(words)),
+            Self::Cut(words) => plain(words),
             Self::NotSent(None) => "not connected".to_owned(),
-            Self::NotSent(Some(why)) => match &**why {
-                Self::Cut(words) => format!("not connected: {}", plain(words)),
-                why => format!("not connected: {}", why.words()),
-            },
+            Self::NotSent(Some(why)) => format!("not connected: {}", why.words()),
             Self::Refused(words) if matches!(code(words), "MOVED" | "ASK" | "CROSSSLOT") => {
                 format!(
                     "{words}; the server is part of a cluster, for which a later version is needed"
@@ -162,13 +159,34 @@ fn discreet(words: &str) -> String {
     words.trim_start_matches('-').to_owned()
 }
 
-/// `Os { code: 111, kind: ConnectionRefused, message: "Connection refused" }` in plain words.
+/// What the system or a library says of a connection, in plain words: those in `Os { code: 111, kind:
+/// ConnectionRefused, message: "Connection refused" }` or in `Custom { kind: Uncategorized, error: "failed to .." }`.
 fn plain(words: &str) -> String {
-    let message = words
-        .split_once("message: \"")
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .map_or(words, |(message, _)| message);
-    message.trim_end_matches('.').to_owned()
+    let debugged = words
+        .strip_prefix("Os {")
+        .or_else(|| words.strip_prefix("Custom {"))
+        .and_then(|fields| fields.strip_suffix('}'))
+        .and_then(|fields| {
+            let message = fields.split_once("message: ");
+            message.or_else(|| fields.split_once("error: "))
+        });
+    let words = debugged.map_or(words, |(_, message)| message.trim());
+    let words = words
+        .strip_prefix('"')
+        .and_then(|words| words.strip_suffix('"'))
+        .unwrap_or(words)
+        .replace("\\\"", "\"");
+    let words = words.trim_end_matches('.');
+    let (first, rest) = words.split_at(words.chars().next().map_or(0, char::len_utf8));
+    let word = rest.split(' ').next().unwrap_or_default();
+    if words.is_empty() {
+        "the connection failed".to_owned()
+    } else if word.bytes().all(|b| b.is_ascii_lowercase()) {
+        // It stands within a sentence.
+        first.to_lowercase() + rest
+    } else {
+        words.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -317,13 +335,41 @@ mod tests {
         assert_eq!(not_sent.kind(), BackendKind::Unreachable);
         assert_eq!(
             not_sent.to_string(),
-            "a:1: not connected: Connection refused"
+            "a:1: not connected: connection refused"
         );
 
         let loading = Failure::Refused("LOADING Redis is loading".to_owned());
         let not_sent = Failure::NotSent(Some(Box::new(loading))).at("a:1", None);
         assert_eq!(not_sent.kind(), BackendKind::NotReady);
         assert!(!not_sent.may_have_run());
+    }
+
+    #[test]
+    fn a_failed_connection_is_told_in_plain_words() {
+        for (words, told) in [
+            (
+                "Os { code: 111, kind: ConnectionRefused, message: \"Connection refused\" }",
+                "connection refused",
+            ),
+            (
+                "Custom { kind: Uncategorized, error: \"failed to lookup address information: Name or service not known\" }",
+                "failed to lookup address information: Name or service not known",
+            ),
+            (
+                "Custom { kind: InvalidData, error: InvalidCertificate(UnknownIssuer) }",
+                "InvalidCertificate(UnknownIssuer)",
+            ),
+            (
+                "Custom { kind: Other, error: \"it said \\\"no\\\"\" }",
+                "it said \"no\"",
+            ),
+            ("Kind(ConnectionReset)", "Kind(ConnectionReset)"),
+            ("IO Error.", "IO Error"),
+            ("", "the connection failed"),
+        ] {
+            let error = Failure::Cut(words.to_owned()).at("a:1", None);
+            assert_eq!(error.to_string(), format!("a:1: {told}"));
+        }
     }
 
     #[test]

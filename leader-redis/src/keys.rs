@@ -36,6 +36,11 @@ impl Keys {
         format!("{}:{{{name}}}:lease", self.prefix)
     }
 
+    /// The key that marks `token` as ended.
+    pub(crate) fn mark(&self, name: &LockName, token: &str) -> String {
+        format!("{}:{{{name}}}:ended:{token}", self.prefix)
+    }
+
     /// The channel on which the name's releases are told.
     pub(crate) fn channel(&self, name: &LockName) -> String {
         format!("{}:{{{name}}}:released", self.prefix)
@@ -54,6 +59,10 @@ mod tests {
         let name = LockName::new("invoice-close").unwrap();
         assert_eq!(keys.record(&name), "leader:{invoice-close}:lease");
         assert_eq!(keys.channel(&name), "leader:{invoice-close}:released");
+        assert_eq!(
+            keys.mark(&name, "00ff"),
+            "leader:{invoice-close}:ended:00ff"
+        );
     }
 
     #[test]
@@ -65,6 +74,7 @@ mod tests {
                 let name = LockName::new(name).unwrap();
                 assert!(seen.insert(keys.record(&name)), "{prefix} {name}");
                 assert!(seen.insert(keys.channel(&name)), "{prefix} {name}");
+                assert!(seen.insert(keys.mark(&name, "0")), "{prefix} {name}");
             }
         }
     }

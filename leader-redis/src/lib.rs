@@ -24,7 +24,7 @@
 //! # What a user of the server must be allowed
 //!
 //! With access control lists: `~leader:* &leader:*` (the prefix of keys and channels), and the commands `evalsha eval
-//! hgetall hmget hget hset hdel exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`.
+//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`.
 //!
 //! # What it needs of the client
 //!

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::future::join_all;
 use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
@@ -29,8 +28,10 @@ use crate::watch::Wakeups;
 /// # What it keeps on the server
 ///
 /// One hash for each name, `leader:{invoice-close}:lease`, and one channel, `leader:{invoice-close}:released`. The
-/// name stands in braces, so that both live in one slot of a cluster. The hash outlives its last lease by half a day
-/// to a day, so that the last fencing token does too, and is gone then: nothing is kept for ever. Channels are one
+/// name stands in braces, so that all live in one slot of a cluster. The hash outlives its last lease by half a day
+/// to a day, so that the last fencing token does too, and is gone then: nothing is kept for ever. A claim that was given
+/// up before its answer came leaves a small key of its own, `leader:{invoice-close}:ended:<token>`, which refuses the
+/// claim should it arrive yet, and is gone after a minute. Channels are one
 /// space for all databases of a server; electors of two databases with the same prefix wake each other in vain.
 ///
 /// # Time and order
@@ -38,6 +39,16 @@ use crate::watch::Wakeups;
 /// All times are the server's. Fencing tokens are `max(last + 1, server time in microseconds)`; see
 /// [`FencingToken`](leader_core::FencingToken) for what that assumes of clocks in a failover. Every release takes the
 /// next number by the same rule.
+///
+/// The server's time is its wall clock (`TIME`), so leases end by that. If it is set forward, leases end early on the
+/// server while their holders still rely on them, until their next extension or their deadline; what they write meanwhile
+/// is kept out where fencing tokens are checked, as the next holder's is greater. If it is set back, leases end late.
+/// Let the server's clock be slewed, as NTP daemons do by default once they run, not stepped.
+///
+/// # Batches
+///
+/// [`extend`](LeaseStore::extend) sends a batch as one script, during which the server does nothing else: about 5 µs for
+/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many.
 #[derive(Clone)]
 pub struct RedisStore {
     inner: Arc<Inner>,
@@ -51,14 +62,11 @@ struct Inner {
     address: String,
     timeout: Duration,
     lodging: Lodging,
-    own_runtime: Option<OwnRuntime>,
+    /// Kept for as long as the connections.
+    _own_runtime: Option<OwnRuntime>,
     /// Whether it was said that releases cannot be told.
     complained: AtomicBool,
 }
-
-/// How many leases one script extends: the server does nothing else meanwhile, and a hundred take it half a
-/// millisecond.
-const MAX_BATCH: usize = 256;
 
 impl RedisStore {
     pub(crate) fn new(
@@ -78,16 +86,15 @@ impl RedisStore {
                 address,
                 timeout,
                 lodging,
-                own_runtime,
+                _own_runtime: own_runtime,
                 complained: AtomicBool::new(false),
             }),
         }
     }
 
-    /// The runtime of its own, if it has one.
-    pub(crate) fn own_runtime(&self) -> Option<&Handle> {
-        let own = self.inner.own_runtime.as_ref();
-        own.map(|_| self.inner.lodging.handle())
+    /// The runtime on which the connections live.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.inner.lodging.handle()
     }
 }
 
@@ -135,7 +142,8 @@ impl Inner {
             Arg::Number(release.mark.map_or(0, |mark| micros(mark).max(1))),
             Arg::Text(&channel),
         ];
-        let answer = self.commands.run(&RELEASE, &[&key], &args).await;
+        let mark = self.keys.mark(&release.name, &token);
+        let answer = self.commands.run(&RELEASE, &[&key, &mark], &args).await;
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
@@ -174,17 +182,18 @@ impl LeaseStore for RedisStore {
             Arg::Number(u64::from(claim.slots.max(1))),
             Arg::Text(claim.node_id.as_str()),
         ];
-        let answer = inner.commands.run(&CLAIM, &[&key], &args).await;
+        let mark = inner.keys.mark(&claim.name, &token);
+        let answer = inner.commands.run(&CLAIM, &[&key, &mark], &args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| inner.error(&key, failure))
     }
 
     async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
-        let chunks = batch
-            .chunks(MAX_BATCH)
-            .map(|chunk| self.inner.extend(chunk));
-        join_all(chunks).await.into_iter().flatten().collect()
+        if batch.is_empty() {
+            return Vec::new();
+        }
+        self.inner.extend(batch).await
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {

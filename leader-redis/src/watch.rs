@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use leader_core::store::{Hint, HintSender, Revision};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use self::listener::{Listening, Order, recover};
 use self::registry::Watchers;
@@ -22,8 +22,18 @@ pub(crate) struct Wakeups {
     endpoint: Endpoint,
     terms: Terms,
     watchers: Arc<Watchers>,
-    listener: tokio::sync::Mutex<Option<Listener>>,
+    listener: tokio::sync::Mutex<Present>,
     closed: AtomicBool,
+}
+
+/// The listener, as far as there is one.
+#[derive(Default)]
+enum Present {
+    #[default]
+    Nobody,
+    /// In a task of its own: whoever waits for it may go before it is there, and the next takes it over.
+    Connecting(JoinHandle<Result<Listener, Failure>>),
+    Listening(Listener),
 }
 
 struct Listener {
@@ -44,7 +54,7 @@ impl Wakeups {
             endpoint,
             terms,
             watchers: Arc::default(),
-            listener: tokio::sync::Mutex::new(None),
+            listener: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -92,40 +102,64 @@ impl Wakeups {
     }
 
     async fn listener(&self) -> Result<(Arc<Connection>, mpsc::UnboundedSender<Order>), Failure> {
-        let mut listener = self.listener.lock().await;
+        let mut present = self.listener.lock().await;
         if self.closed.load(Ordering::Acquire) {
             return Err(Failure::NotSent(None));
         }
-        let present = match listener.take() {
-            Some(present) if !present.orders.is_closed() => present,
-            _ => self.listen().await?,
-        };
-        let shared = (present.connection.clone(), present.orders.clone());
-        *listener = Some(present);
-        Ok(shared)
+        let mut begun = false;
+        loop {
+            match &mut *present {
+                Present::Listening(listener) if !listener.orders.is_closed() => {
+                    return Ok((listener.connection.clone(), listener.orders.clone()));
+                }
+                Present::Nobody | Present::Listening(_) => {
+                    begun = true;
+                    *present = Present::Connecting(self.listen());
+                }
+                Present::Connecting(listening) => {
+                    let over_before = !begun && listening.is_finished();
+                    let listener = listening.await;
+                    *present = Present::Nobody;
+                    match listener {
+                        Ok(Ok(listener)) => *present = Present::Listening(listener),
+                        // Nobody waited for it any more, and it may have been long ago.
+                        _ if over_before => {}
+                        Ok(Err(failure)) => return Err(failure),
+                        Err(error) => return Err(Failure::Client(error.to_string())),
+                    }
+                }
+            }
+        }
     }
 
-    async fn listen(&self) -> Result<Listener, Failure> {
-        let connection = Connection::open(&self.endpoint, Purpose::Messages, &self.terms).await?;
-        let connection = Arc::new(connection);
-        let (orders, received) = mpsc::unbounded_channel();
-        let (watchers, limit) = (self.watchers.clone(), self.terms.limit);
-        let listening = Listening::new(connection.clone(), watchers, received, limit);
-        let task = self.terms.lodging.spawn(listening.run()).abort_handle();
-        Ok(Listener {
-            connection,
-            orders,
-            task,
+    fn listen(&self) -> JoinHandle<Result<Listener, Failure>> {
+        let (endpoint, terms) = (self.endpoint.clone(), self.terms.clone());
+        let watchers = self.watchers.clone();
+        self.terms.lodging.spawn(async move {
+            let connection = Connection::open(&endpoint, Purpose::Messages, &terms).await?;
+            let connection = Arc::new(connection);
+            let (orders, received) = mpsc::unbounded_channel();
+            let listening = Listening::new(connection.clone(), watchers, received, terms.limit);
+            let task = terms.lodging.spawn(listening.run()).abort_handle();
+            Ok(Listener {
+                connection,
+                orders,
+                task,
+            })
         })
     }
 
     /// Ends the subscriber connection. Watches are told nothing from then on.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        let listener = self.listener.lock().await.take();
-        if let Some(listener) = listener {
-            listener.task.abort();
-            listener.connection.close().await;
+        match std::mem::take(&mut *self.listener.lock().await) {
+            Present::Nobody => {}
+            // What comes of it is dropped.
+            Present::Connecting(listening) => listening.abort(),
+            Present::Listening(listener) => {
+                listener.task.abort();
+                listener.connection.close().await;
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
-use leader_core::{ElectorExt, LeaderError, LeaseOptions, LossReason, OnLost, RunOutcome};
+use leader_core::{ElectorExt, LeaderError, LeaseHandle, LeaseOptions, OnLost, RunOutcome};
 use leader_tests::{
     World, at_once, is_skipped, lead, ms, on_every_store, options, patient, until, waiting,
 };
@@ -21,6 +21,7 @@ on_every_store!(
     c06_a_lease_outlives_its_runtime_without_harm,
     c09_shutdown_ends_what_is_held_and_refuses_what_comes,
     c10_a_slow_body_keeps_its_lease_until_it_has_ended,
+    c10_a_body_is_gone_before_its_slot_is_given_up_however_it_ends,
     a_panic_is_resumed_after_the_release,
 );
 
@@ -232,8 +233,9 @@ async fn c06_a_lease_outlives_its_runtime_without_harm<W: World>(world: W) {
         });
         held.join()
             .expect("a lease panicked or hung at the end of its runtime");
-        a.force_release("y").await.unwrap();
-        a.force_release("z").await.unwrap();
+        for freed in ["y", "z"] {
+            lead(&a, freed, &patient()).await.release().await.unwrap();
+        }
     }
 }
 
@@ -346,9 +348,49 @@ async fn a_panic_is_resumed_after_the_release<W: World>(world: W) {
     assert_eq!(early.downcast_ref::<u8>(), Some(&8));
     assert!(!is_skipped(&b, "x", &at_once()).await);
     assert!(!is_skipped(&b, "y", &at_once()).await);
-    let lost = a
-        .run_if_leader("x", &at_once(), async |_| ())
-        .await
-        .unwrap();
-    assert_eq!(lost, Some(()), "{:?}", LossReason::Released);
+}
+
+/// Notes, when it is dropped, whether its lease was still valid.
+struct Witness {
+    lease: LeaseHandle,
+    valid: Arc<AtomicBool>,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        self.valid.store(self.lease.is_valid(), Ordering::SeqCst);
+    }
+}
+
+async fn c10_a_body_is_gone_before_its_slot_is_given_up_however_it_ends<W: World>(world: W) {
+    let a = world.candidate("a").await;
+    for end in ENDS {
+        let valid = Arc::new(AtomicBool::new(false));
+        let body = |lease: LeaseHandle| {
+            let witness = Witness {
+                lease,
+                valid: valid.clone(),
+            };
+            async move {
+                let _witness = witness;
+                tokio::task::yield_now().await;
+                match end {
+                    End::Returns => Ok(()),
+                    End::Fails => Err(()),
+                    End::Panics => quiet_panic("as asked"),
+                    End::IsAborted | End::IsDropped => std::future::pending().await,
+                }
+            }
+        };
+        let patient = patient();
+        let run = a.run_if_leader_result("x", &patient, body);
+        let run = std::panic::AssertUnwindSafe(run).catch_unwind();
+        // Dropped here, where it has not ended by itself.
+        let _ = tokio::time::timeout(ms(100), run).await;
+        assert!(
+            valid.load(Ordering::SeqCst),
+            "a body that {end:?} outlived its lease"
+        );
+        lead(&a, "x", &patient).await.release().await.unwrap();
+    }
 }

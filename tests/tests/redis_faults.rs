@@ -34,6 +34,12 @@ async fn behind_proxy() -> (Server, Proxy, RedisElector, RedisElector) {
     (server, proxy, through, direct)
 }
 
+/// Options of a candidate whose last attempt is far beyond this test's patience: whoever waits for it within [`LIMIT`]
+/// sees that it was told.
+fn endless() -> leader_core::LeaseOptions {
+    options(waiting(LIMIT * 10, LIMIT * 10))
+}
+
 async fn until_free(elector: &RedisElector, name: &str) {
     until("the slot is free", LIMIT, async || {
         elector
@@ -175,15 +181,20 @@ async fn a04_an_attempt_dropped_in_flight_leaves_the_slot_free() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a05_a_grant_that_comes_after_its_lease_is_none() {
-    let (_server, proxy, through, direct) = behind_proxy().await;
+async fn a05_a_grant_that_comes_after_its_lease_is_none_and_is_given_back() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.addr());
+    let builder = RedisElector::builder().url(proxy.url());
+    let through = builder.command_timeout(LIMIT).connect().await.unwrap();
+    let direct = connect(&server.url(), "direct").await;
     lead(&through, "warm-up", &at_once())
         .await
         .release()
         .await
         .unwrap();
-    proxy.delay_replies(ms(300));
-    let brief = options(waiting(Duration::ZERO, ms(100)));
+    // The claim is executed when its lease, counted from when it was sent, is over already.
+    proxy.delay_requests(ms(3_200));
+    let brief = options(waiting(Duration::ZERO, ms(3_000)));
     let late = through.try_acquire("x", &brief).await;
     match late {
         Err(LeaderError::Backend {
@@ -192,8 +203,10 @@ async fn a05_a_grant_that_comes_after_its_lease_is_none() {
         }) => {}
         other => panic!("elected, or skipped, by an answer that came too late: {other:?}"),
     }
-    proxy.delay_replies(Duration::ZERO);
-    until_free(&direct, "x").await;
+    // The store has just granted it three seconds. It is given back long before they are over.
+    proxy.delay_requests(Duration::ZERO);
+    let wait = options(waiting(ms(2_000), Duration::from_secs(60)));
+    let _next = lead(&direct, "x", &wait).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -246,7 +259,7 @@ async fn fails_as(elector: &RedisElector, addr: &str, expected: &[BackendKind], 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a06_a_server_that_is_down_hung_or_half_open_is_an_error() {
     for wait in [Duration::ZERO, ms(300)] {
-        let server = Server::start().await;
+        let server = Server::builder().password("s3cret").start().await;
         let a = connect(&server.url(), "a").await;
         let addr = server.addr().to_string();
         lead(&a, "x", &at_once()).await.release().await.unwrap();
@@ -268,7 +281,7 @@ async fn a06_a_server_that_is_down_hung_or_half_open_is_an_error() {
         lead(&a, "x", &patient()).await.release().await.unwrap();
 
         let proxy = Proxy::start(server.addr());
-        let half = connect(&proxy.url(), "half-open").await;
+        let half = connect(&server.url_at(proxy.addr()), "half-open").await;
         lead(&half, "x", &at_once()).await.release().await.unwrap();
         proxy.blackhole();
         fails_as(&half, &proxy.addr().to_string(), &down, wait).await;
@@ -394,7 +407,7 @@ async fn a12_a_waiter_whose_listening_connection_is_killed_is_not_late() {
     let lease = lead(&a, "x", &at_once()).await;
     let waiter = {
         let b = b.clone();
-        tokio::spawn(async move { b.try_acquire("x", &patient()).await })
+        tokio::spawn(async move { b.try_acquire("x", &endless()).await })
     };
     until("the waiter listens", LIMIT, async || {
         !server
@@ -417,7 +430,7 @@ async fn a12_a_waiter_whose_listening_connection_is_killed_is_not_late() {
 
     // A flood for others does not end the listener.
     let lease = lead(&a, "x", &at_once()).await;
-    let waiter = tokio::spawn(async move { b.try_acquire("x", &patient()).await });
+    let waiter = tokio::spawn(async move { b.try_acquire("x", &endless()).await });
     until("the waiter listens", LIMIT, async || {
         !server
             .command(&["PUBSUB", "CHANNELS"])
@@ -780,7 +793,7 @@ async fn c09_shutdown_with_a_hundred_leases_and_no_server_ends_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c10_a_notified_body_ends_before_its_slot_is_given_up() {
+async fn b04_a_notified_body_of_a_deleted_lease_comes_to_its_own_end() {
     let server = Server::start().await;
     let (a, b) = (
         connect(&server.url(), "a").await,
@@ -852,4 +865,73 @@ async fn g02_fencing_goes_on_after_the_counter_is_lost() {
     server.kill().await;
     server.restart().await;
     assert!(lead(&a, "x", &patient()).await.fence() > last);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a12_a_waiter_that_could_not_listen_at_first_is_told_all_the_same() {
+    let server = Server::start().await;
+    let (a, b) = (
+        connect(&server.url(), "a").await,
+        connect(&server.url(), "b").await,
+    );
+    let lease = lead(&a, "x", &at_once()).await;
+    // No room for another connection, which is what a listener needs.
+    let mut admin = server.connect().await.unwrap();
+    admin
+        .call(&["CONFIG", "SET", "maxclients", "3"])
+        .await
+        .unwrap();
+    let waiter = tokio::spawn(async move { b.try_acquire("x", &endless()).await });
+    sleep(Duration::from_secs(1)).await;
+    admin
+        .call(&["CONFIG", "SET", "maxclients", "1000"])
+        .await
+        .unwrap();
+    until("it listens", LIMIT, async || {
+        let channels = admin.call(&["PUBSUB", "CHANNELS"]).await.unwrap();
+        !channels.array().is_empty()
+    })
+    .await;
+    lease.release().await.unwrap();
+    let next = timeout(LIMIT, waiter).await.expect("it is told").unwrap();
+    assert!(next.unwrap().is_some());
+}
+
+#[test]
+fn c06_a_runtime_that_ends_with_a_run_frees_its_slot_and_keeps_no_connection() {
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let (connections, work) = (runtime(), runtime());
+    let (server, a, b) = connections.block_on(async {
+        let server = Server::start().await;
+        let (a, b) = (
+            connect(&server.url(), "a").await,
+            connect(&server.url(), "b").await,
+        );
+        (server, a, b)
+    });
+    let elector = a.clone();
+    work.spawn(async move {
+        elector
+            .run_if_leader("x", &at_once(), |_| std::future::pending::<()>())
+            .await
+    });
+    connections.block_on(until("it leads", LIMIT, async || {
+        !b.state("x").await.unwrap().holders().is_empty()
+    }));
+    drop(work);
+    drop(a);
+    connections.block_on(async {
+        // Its lease of a minute is far from its end.
+        lead(&b, "x", &patient()).await.release().await.unwrap();
+        drop(b);
+        until(
+            "only this question's connection is left",
+            LIMIT,
+            async || {
+                let clients = server.command(&["CLIENT", "LIST"]).await;
+                clients.text().lines().count() == 1
+            },
+        )
+        .await;
+    });
 }

@@ -6,6 +6,7 @@ mod command;
 mod docker;
 mod packages;
 mod servers;
+mod sim;
 mod test;
 mod tree;
 
@@ -22,6 +23,8 @@ Commands:
   ci                Everything that must hold before a change lands: format, clippy, test, rustdoc, licences and bans,
                     minimum Rust version, layering, no ignored tests.
   docker            Run a part of the tests on servers in containers, on an engine that runs or that can be started.
+  sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
+                    Play the simulation: many seeds, or one. Or make wrong changes and see them caught.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["docker"] => docker::run(),
         ["audit"] => ci::audit(),
+        ["sim", rest @ ..] => sim::play(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

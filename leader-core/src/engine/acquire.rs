@@ -33,6 +33,8 @@ impl<S: LeaseStore> Engine<S> {
             return Err(LeaderError::ShutDown);
         }
         let runtime = self.runtime()?;
+        // Dropped last: a shutdown waits until the attempt has left what it has to undo to the background.
+        let _under_way = self.tracker.token();
         let mut attempt = Attempt::new(self, name, options, runtime);
         let acquired = tokio::select! {
             biased;
@@ -91,6 +93,7 @@ struct Attempt<'a, S: LeaseStore> {
     options: &'a LeaseOptions,
     runtime: Handle,
     claim: Claim,
+    begun: Instant,
     deadline: Instant,
     /// A claim was sent whose answer has not been seen: it may have been executed, or may yet be.
     uncertain: bool,
@@ -122,6 +125,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             options,
             runtime,
             claim: claim.of_slots(options.slots()),
+            begun: now,
             deadline: far_from(now, options.wait()),
             uncertain: false,
             last_sent: now,
@@ -139,6 +143,9 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
 
     /// Exactly one claim, past the queue: who does not wait takes nobody's place in it.
     async fn ask_once(&mut self) -> Result<Acquisition, StoreError> {
+        if let Some(until) = self.engine.courtesy.until(&self.claim.name) {
+            tokio::time::sleep_until(until.min(self.limit())).await;
+        }
         Ok(match self.ask().await? {
             Answer::Elected(lease) => Acquisition::Elected(lease),
             Answer::Full(full) => skipped(&full),
@@ -200,7 +207,13 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                 }
             }
             queue
-                .news(&mut talk, &engine.store, &name, self.deadline)
+                .news(
+                    &mut talk,
+                    &engine.store,
+                    &name,
+                    self.deadline,
+                    engine.command_timeout,
+                )
                 .await;
         }
     }
@@ -210,16 +223,19 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     async fn last_call(&mut self, queue: &Queue) -> Result<Acquisition, StoreError> {
         let limit = self.limit();
         let Ok(_turn) = timeout_at(limit, queue.last_call.acquire()).await else {
-            return Err(StoreError::no_answer(self.engine.store.command_timeout()));
+            return Err(StoreError::no_answer(self.engine.command_timeout));
         };
         // Of one slot, the first in the queue takes what is freed since an answer. Of several, it leaves the others.
-        let fresh = if self.claim.slots == 1 {
-            self.deadline.checked_sub(SHARED)
+        let shared = if self.claim.slots == 1 {
+            SHARED
         } else {
-            Some(self.deadline)
+            Duration::ZERO
         };
+        let fresh = self.deadline.checked_sub(shared);
+        // Never an answer from before this attempt began.
+        let fresh = fresh.map_or(self.begun, |fresh| fresh.max(self.begun));
         if let Some(answer) = queue.answer()
-            && fresh.is_none_or(|fresh| answer.asked >= fresh)
+            && answer.asked >= fresh
         {
             return answer.result.map(|full| skipped(&full));
         }
@@ -251,13 +267,13 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
 
     /// An attempt has its answer by then, whatever the store does.
     fn limit(&self) -> Instant {
-        far_from(self.deadline, self.engine.store.command_timeout())
+        far_from(self.deadline, self.engine.command_timeout)
     }
 
     /// Sends the claim once.
     async fn ask(&mut self) -> Result<Answer, StoreError> {
         let engine = self.engine;
-        let command_timeout = engine.store.command_timeout();
+        let command_timeout = engine.command_timeout;
         let limit = self.limit();
         let settled = engine.settlements.settled(&self.claim.name);
         if timeout_at(limit, settled).await.is_err() {
@@ -339,7 +355,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     /// Until when a claim of this attempt can hold a slot.
     fn until(&self) -> Instant {
         far_from(
-            self.last_sent + self.engine.store.command_timeout(),
+            self.last_sent + self.engine.command_timeout,
             kept(self.claim.lease),
         )
     }

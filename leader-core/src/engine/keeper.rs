@@ -11,11 +11,10 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::tenure::{Phase, Tenure, kept, validity};
+use super::extension::{Extended, Request, Turn};
+use super::tenure::{Phase, Tenure, validity};
 use super::{Engine, chance};
-use crate::error::{BackendKind, Step};
-use crate::event::LeaderEvent;
-use crate::store::{ExtendReply, Extension, LeaseStore, StoreError};
+use crate::store::LeaseStore;
 
 /// More leases than this go to the store in several requests, so that none keeps it busy for long.
 const MAX_BATCH: usize = 256;
@@ -86,7 +85,7 @@ enum Round {
 }
 
 struct Due {
-    tenure: Arc<Tenure>,
+    turn: Turn,
     failures: u32,
 }
 
@@ -152,12 +151,10 @@ impl Keepers {
                 }
                 let ahead = (tenure.lease / 100).min(MAX_AHEAD);
                 if entry.extend_at.is_some_and(|at| at <= now + ahead) {
-                    if let Ok(permit) = tenure.gate.try_acquire() {
-                        // Given back when the request has ended.
-                        permit.forget();
+                    if let Some(turn) = Turn::take(tenure) {
                         entry.extend_at = None;
                         due.push(Due {
-                            tenure: tenure.clone(),
+                            turn,
                             failures: entry.failures,
                         });
                     } else {
@@ -237,80 +234,63 @@ impl<S: LeaseStore> Engine<S> {
         let bell = agenda.bell.clone();
         drop(agendas);
         if hire {
-            let work = keep(self.clone(), runtime, bell);
+            let work = keep(OnDuty {
+                engine: self.clone(),
+                runtime,
+                bell,
+            });
             tenure.runtime.spawn(self.background.wrap(work));
             not_next(&tenure.runtime);
         }
     }
 
     async fn extend_batch(&self, due: Vec<Due>) {
-        let batch: Vec<Extension> = due
-            .iter()
-            .map(|Due { tenure, .. }| {
-                Extension::new(
-                    tenure.id.name.clone(),
-                    tenure.token,
-                    tenure.id.slot,
-                    tenure.lease,
-                )
+        let (requests, failures): (Vec<Request>, Vec<u32>) = due
+            .into_iter()
+            .map(|Due { turn, failures }| {
+                let lease = turn.tenure().lease;
+                (Request { turn, lease }, failures)
             })
-            .collect();
-        let sent = Instant::now();
-        let limit = self.store.command_timeout();
-        for Due { tenure, .. } in &due {
-            tenure.may_last_until(sent + kept(tenure.lease) + limit);
-        }
-        let mut replies = match tokio::time::timeout(limit, self.store.extend(&batch)).await {
-            Ok(replies) => replies.into_iter(),
-            Err(_) => vec![Err(StoreError::no_answer(limit)); due.len()].into_iter(),
-        };
-        for Due { tenure, failures } in due {
-            let reply = replies.next().unwrap_or_else(|| {
-                let reason = "an extension was left unanswered in its batch";
-                Err(StoreError::new(BackendKind::MalformedReply, reason))
-            });
-            tenure.gate.add_permits(1);
-            let (failures, pause) = match reply {
-                Ok(ExtendReply::Extended) => {
-                    if tenure.extended(sent, tenure.lease) {
-                        self.events.tell(|| LeaderEvent::Extended {
-                            tenure: tenure.id.clone(),
-                        });
-                    }
-                    (0, None)
-                }
-                Ok(ExtendReply::NotHeld(reason)) => {
-                    tenure.lose(reason);
-                    continue;
-                }
+            .unzip();
+        let answers = self.send_extensions(&requests).await;
+        for ((request, failures), answer) in requests.into_iter().zip(failures).zip(answers) {
+            let tenure = request.turn.tenure().clone();
+            drop(request);
+            let (failures, extend_at) = match answer {
+                Extended::Done => (0, next_extension(&tenure)),
+                Extended::Lost => continue,
                 // Whatever the failure is, the lease is ours until its deadline, and the next try may succeed.
-                Err(error) => {
-                    self.failed(Step::Extend, &tenure, &error);
-                    (failures.saturating_add(1), Some(pause(&tenure, failures)))
-                }
+                Extended::Failed(_) => (
+                    failures.saturating_add(1),
+                    Instant::now() + pause(&tenure, failures),
+                ),
             };
             self.keepers.update(&tenure, |entry| {
                 entry.failures = failures;
-                entry.extend_at = Some(match pause {
-                    Some(pause) => Instant::now() + pause,
-                    None => next_extension(&tenure),
-                });
+                entry.extend_at = Some(extend_at);
             });
         }
     }
 }
 
 /// The keeper's life: looks at the agenda whenever something on it is due, and ends when nothing is left on it.
-async fn keep<S: LeaseStore>(engine: Arc<Engine<S>>, runtime: runtime::Id, bell: Arc<Notify>) {
+async fn keep<S: LeaseStore>(on_duty: OnDuty<S>) {
+    let OnDuty {
+        engine,
+        runtime,
+        bell,
+    } = &on_duty;
     let mut requests = FuturesUnordered::new();
     loop {
-        let Round::Work { due, ended, next } = engine.keepers.round(runtime, requests.is_empty())
+        let Round::Work { due, ended, next } = engine.keepers.round(*runtime, requests.is_empty())
         else {
             return;
         };
         for tenure in ended {
-            // Looking at the clock marks it as lost, and tells.
-            let _ = tenure.phase();
+            // Looking at the clock marks it as lost, and tells; unless it was extended by hand in this very moment.
+            if tenure.phase() == Phase::Held {
+                engine.keep(&tenure);
+            }
         }
         let mut due = due.into_iter().peekable();
         while due.peek().is_some() {
@@ -321,11 +301,38 @@ async fn keep<S: LeaseStore>(engine: Arc<Engine<S>>, runtime: runtime::Id, bell:
             continue;
         }
         tokio::select! {
-        biased;
-                   Some(()) = requests.next(), if !requests.is_empty() => {}
-                   () = sleep_until(next) => {}
-                   () = bell.notified() => {}
-               }
+            biased;
+            Some(()) = requests.next(), if !requests.is_empty() => {}
+            () = sleep_until(next) => {}
+            () = bell.notified() => {}
+        }
+    }
+}
+
+/// Takes the agenda away when the keeper ends before its time: with its runtime, or by a panic, of a subscriber to
+/// tracing say. In the second case another keeper goes on.
+struct OnDuty<S: LeaseStore> {
+    engine: Arc<Engine<S>>,
+    runtime: runtime::Id,
+    /// The agenda's, to tell it from that of a keeper which came after.
+    bell: Arc<Notify>,
+}
+
+impl<S: LeaseStore> Drop for OnDuty<S> {
+    fn drop(&mut self) {
+        let mut agendas = self.engine.keepers.lock();
+        let left = match agendas.get(&self.runtime) {
+            Some(agenda) if Arc::ptr_eq(&agenda.bell, &self.bell) => agendas.remove(&self.runtime),
+            _ => None,
+        };
+        drop(agendas);
+        if let Some(agenda) = left
+            && std::thread::panicking()
+        {
+            for entry in agenda.entries.into_values() {
+                self.engine.keep(&entry.tenure);
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `acquire` | one attempt, from its first claim to a lease, a skip or an error |
 //! | `queue` | who waits for the same name, and when asking again is worth it |
 //! | `tenure` | one grant to its end: its deadline and its phase |
+//! | `extension` | one request to extend one lease or many |
 //! | `keeper` | extends leases in the background, and notices deadlines |
 //! | `release` | gives slots back, now or behind |
 //! | `shutdown` | ends everything within a bound |
@@ -13,6 +14,7 @@
 mod acquire;
 mod background;
 mod chance;
+mod extension;
 mod keeper;
 mod queue;
 mod release;
@@ -36,8 +38,8 @@ use self::keeper::Keepers;
 use self::queue::Queues;
 use self::release::{Courtesy, Settlements};
 pub use self::tenure::BoxFuture;
+use self::tenure::Steward;
 pub(crate) use self::tenure::{Phase, Tenure};
-use self::tenure::{Steward, kept};
 use crate::elector::{Elector, ElectorId};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::{EventHub, Events, LeaderEvent};
@@ -47,7 +49,7 @@ use crate::node::NodeId;
 use crate::options::LeaseOptions;
 use crate::outcome::Acquisition;
 use crate::state::LeaderState;
-use crate::store::{ExtendReply, Extension, LeaseStore, StoreError};
+use crate::store::{LeaseStore, StoreError};
 
 /// An elector on any [`LeaseStore`]: what makes a backend out of a store.
 ///
@@ -143,7 +145,8 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
     }
 
     /// The runtime for background work: extensions, and releases of dropped leases. Default the runtime from which a
-    /// lease is acquired. A runtime of its own keeps leases alive while a body blocks its worker thread.
+    /// lease is acquired; when that ends with leases alive, nobody extends or releases them any more, and their slots
+    /// end with their leases. A runtime of its own keeps leases alive while a body blocks its worker thread.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
@@ -177,12 +180,14 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
     /// Makes the elector. Nothing is sent to the store.
     #[must_use]
     pub fn build(self) -> StoreElector<S> {
+        let command_timeout = self.store.command_timeout().min(LONGEST_STEP);
         StoreElector {
             engine: Arc::new(Engine {
                 id: ElectorId::next(),
                 store: self.store,
                 node_id: self.node_id.unwrap_or_else(NodeId::random),
                 runtime: self.runtime,
+                command_timeout,
                 grace: self.shutdown_grace,
                 tokens: self.tokens,
                 background: self.background,
@@ -196,6 +201,7 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
                 courtesy: Arc::default(),
                 tracker: TaskTracker::new(),
                 closing: CancellationToken::new(),
+                closed: CancellationToken::new(),
                 events: EventHub::new(),
             }),
         }
@@ -243,7 +249,7 @@ impl<S: LeaseStore> Elector for StoreElector<S> {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.engine.close())
+        Box::pin(self.engine.clone().shut_down())
     }
 }
 
@@ -252,6 +258,8 @@ pub(crate) struct Engine<S> {
     store: S,
     node_id: NodeId,
     runtime: Option<Handle>,
+    /// How long one step of the store may take.
+    command_timeout: Duration,
     grace: Duration,
     tokens: Tokens,
     background: Background,
@@ -268,16 +276,18 @@ pub(crate) struct Engine<S> {
     courtesy: Arc<Courtesy>,
     /// Background releases.
     tracker: TaskTracker,
+    /// Fired when a shutdown begins.
     closing: CancellationToken,
+    /// Fired when the store has been closed: nothing is sent to it from then on.
+    closed: CancellationToken,
     events: EventHub,
 }
 
 impl<S: LeaseStore> Engine<S> {
+    /// The runtime for background work.
     fn runtime(&self) -> Result<Handle, LeaderError> {
-        match &self.runtime {
-            Some(runtime) => Ok(runtime.clone()),
-            None => Handle::try_current().map_err(|_| LeaderError::NoRuntime),
-        }
+        let here = here()?;
+        Ok(self.runtime.clone().unwrap_or(here))
     }
 
     fn next_key(&self) -> u64 {
@@ -329,7 +339,8 @@ impl<S: LeaseStore> Engine<S> {
         if self.closing.is_cancelled() {
             return Err(LeaderError::ShutDown);
         }
-        let limit = self.store.command_timeout();
+        here()?;
+        let limit = self.command_timeout;
         timeout(limit, answer)
             .await
             .unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
@@ -352,46 +363,6 @@ impl<S: LeaseStore> Engine<S> {
             step,
             kind: error.kind(),
         });
-    }
-
-    async fn extend_now(&self, tenure: &Tenure, lease: Duration) -> Result<(), LeaderError> {
-        LeaseOptions::check_lease("extend", lease)?;
-        let Ok(_permit) = tenure.gate.acquire().await else {
-            return Err(tenure.lost_error(LossReason::Released));
-        };
-        tenure.ensure_valid()?;
-        let name = &tenure.id.name;
-        let extension = Extension::new(name.clone(), tenure.token, tenure.id.slot, lease);
-        let sent = Instant::now();
-        let limit = self.store.command_timeout();
-        tenure.may_last_until(sent + kept(lease) + limit);
-        let replies = timeout(limit, self.store.extend(std::slice::from_ref(&extension))).await;
-        let reply = match replies {
-            Ok(replies) => replies.into_iter().next().unwrap_or_else(|| {
-                let reason = "an extension was left unanswered";
-                Err(StoreError::new(crate::BackendKind::MalformedReply, reason))
-            }),
-            Err(_) => Err(StoreError::no_answer(limit)),
-        };
-        match reply {
-            Ok(ExtendReply::Extended) => {
-                tenure.extended(sent, lease);
-                tenure.ensure_valid()?;
-                self.keepers.extended(tenure);
-                self.events.tell(|| LeaderEvent::Extended {
-                    tenure: tenure.id.clone(),
-                });
-                Ok(())
-            }
-            Ok(ExtendReply::NotHeld(reason)) => {
-                tenure.lose(reason);
-                tenure.ensure_valid()
-            }
-            Err(error) => {
-                self.failed(Step::Extend, tenure, &error);
-                Err(LeaderError::backend(Step::Extend, Some(name), error))
-            }
-        }
     }
 }
 
@@ -434,6 +405,14 @@ impl<S: LeaseStore> Steward for Engine<S> {
         });
     }
 }
+
+/// The runtime of the caller, whose timers everything here needs.
+fn here() -> Result<Handle, LeaderError> {
+    Handle::try_current().map_err(|_| LeaderError::NoRuntime)
+}
+
+/// No store may keep its caller waiting for longer, whatever it says of itself.
+const LONGEST_STEP: Duration = Duration::from_secs(60 * 60);
 
 /// `instant + duration`, or an instant that nobody lives to see.
 fn far_from(instant: Instant, duration: Duration) -> Instant {

@@ -170,49 +170,59 @@ impl Queue {
         store: &S,
         name: &LockName,
         deadline: Instant,
+        command_timeout: Duration,
     ) {
         let Some(mut full) = talk.full.take() else {
             return;
         };
-        if talk.watching.is_none() {
-            let limit = deadline.min(Instant::now() + store.command_timeout());
-            let watch = store.watch(name, full.revision, self.sender.clone());
-            match tokio::time::timeout_at(limit, watch).await {
-                Ok(Ok(watching)) => {
-                    talk.watching = Some(watching);
-                    self.watched.store(true, Ordering::Release);
-                }
-                // Hints only ever shorten the sleep; without them the times below still hold.
-                Ok(Err(error)) => tracing::debug!(%name, %error, "waiting without hints"),
-                Err(_) => tracing::debug!(%name, "waiting without hints: no answer in time"),
-            }
-        }
         // So that the waiters of many processes do not ask in the same instant.
         let jitter = Duration::from_millis(1) + chance::below(MAX_JITTER, full.revision.get());
+        let mut pause = FIRST_PAUSE;
         loop {
+            if talk.watching.is_none() {
+                let limit = deadline.min(Instant::now() + command_timeout);
+                let watch = store.watch(name, full.revision, self.sender.clone());
+                // Hints only ever shorten the sleep; without them the times below still hold.
+                match tokio::time::timeout_at(limit, watch).await {
+                    Ok(Ok(watching)) => {
+                        talk.watching = Some(watching);
+                        self.watched.store(true, Ordering::Release);
+                    }
+                    Ok(Err(error)) => tracing::debug!(%name, %error, "waiting without hints"),
+                    Err(_) => tracing::debug!(%name, "waiting without hints: no answer in time"),
+                }
+            }
             let wake = (full.until + jitter).min(deadline);
             tokio::select! {
-            biased;
-                           news = talk.hints.news() => match news {
-                               News::Missed => return,
-                               News::Released { revision, .. } if revision <= full.revision => {}
-                               News::Released { revision, free_at } => {
-                                   if free_at <= Instant::now() {
-                                       return;
-                                   }
-                                   full.revision = revision;
-                                   full.until = full.until.min(free_at);
-                               }
-                           },
-                           () = tokio::time::sleep_until(wake) => {
-                               if Instant::now() < full.until {
-                                   talk.full = Some(full);
-                               }
-                               return;
-                           }
-                       }
+                biased;
+                news = talk.hints.news() => match news {
+                    News::Missed => return,
+                    News::Released { revision, .. } if revision <= full.revision => {}
+                    // The revision that is known stays: of several slots, one that was released earlier may be told
+                    // later, and be free sooner.
+                    News::Released { free_at, .. } => {
+                        if free_at <= Instant::now() {
+                            return;
+                        }
+                        full.until = full.until.min(free_at);
+                    }
+                },
+                // A store that could not tell may be able to a little later.
+                () = tokio::time::sleep(pause), if talk.watching.is_none() => {
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                () = tokio::time::sleep_until(wake) => {
+                    if Instant::now() < full.until {
+                        talk.full = Some(full);
+                    }
+                    return;
+                }
+            }
         }
     }
 }
 
+/// How long to wait before a store that could not tell of releases is asked to once more.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const MAX_JITTER: Duration = Duration::from_millis(5);

@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
 use super::tenure::{Phase, Tenure, kept};
+use super::{Engine, here};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::LeaderEvent;
 use crate::name::LockName;
@@ -29,7 +29,11 @@ impl<S: LeaseStore> Engine<S> {
     /// One try to end a closed tenure; if the store does not confirm, more of them in the background.
     pub(super) async fn end(self: &Arc<Self>, tenure: &Arc<Tenure>) -> Result<(), LeaderError> {
         self.keepers.leave(tenure);
-        let limit = self.store.command_timeout();
+        if let Err(error) = here() {
+            self.end_behind(tenure);
+            return Err(error);
+        }
+        let limit = self.command_timeout;
         // An extension in flight finishes first, so that it cannot arrive after the release.
         let _ = tokio::time::timeout(limit, tenure.gate.acquire()).await;
         match self.send_end(tenure).await {
@@ -63,21 +67,25 @@ impl<S: LeaseStore> Engine<S> {
             _ => Instant::now() >= tenure.times.store_end(),
         };
         // A claim that may still arrive has to find a mark, also when the lease itself is over.
-        if over && !tenure.uncertain {
+        if self.closed.is_cancelled() || (over && !tenure.uncertain) {
             self.ended(tenure, None);
         } else if let Some(reply) = self.end_now(tenure) {
             self.ended(tenure, Some(reply));
         } else {
             let settling = Settlements::begin(&self.settlements, &tenure.id.name);
-            let (engine, ending) = (self.clone(), tenure.clone());
+            let ending = Ending {
+                engine: self.clone(),
+                tenure: tenure.clone(),
+            };
             let insist = async move {
-                let mut until = ending.times.store_end();
-                if ending.uncertain {
-                    until = until.max(Instant::now() + kept(ending.lease));
+                let Ending { engine, tenure } = &ending;
+                let mut until = tenure.times.store_end();
+                if tenure.uncertain {
+                    until = until.max(Instant::now() + kept(tenure.lease));
                 }
-                let send = || engine.send_end(&ending);
+                let send = || engine.send_end(tenure);
                 let reply = engine.insist(settling, until, send).await;
-                engine.ended(&ending, reply);
+                engine.ended(tenure, reply);
             };
             self.tracker
                 .spawn_on(self.background.wrap(insist), &tenure.runtime);
@@ -92,6 +100,9 @@ impl<S: LeaseStore> Engine<S> {
         until: Instant,
         runtime: &Handle,
     ) {
+        if self.closed.is_cancelled() {
+            return;
+        }
         let release = Release::abandoned(name.clone(), token, MARK);
         if let Some(reply) = self.store.release_now(&release) {
             self.tell_waiters(name, Duration::ZERO, reply, runtime);
@@ -122,7 +133,12 @@ impl<S: LeaseStore> Engine<S> {
         let mut settling = Some(settling);
         let mut pause = FIRST_PAUSE;
         loop {
-            let error = match send().await {
+            let reply = tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return None,
+                reply = send() => reply,
+            };
+            let error = match reply {
                 Ok(reply) => return Some(reply),
                 Err(error) => error,
             };
@@ -132,7 +148,7 @@ impl<S: LeaseStore> Engine<S> {
                 tracing::warn!(name = %settled, %error, "gave up a release; the slot ends with its lease");
                 return None;
             }
-            tokio::time::sleep(pause).await;
+            let _ = tokio::time::timeout(pause, self.closed.cancelled()).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -155,7 +171,7 @@ impl<S: LeaseStore> Engine<S> {
     }
 
     async fn send_release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
-        let limit = self.store.command_timeout();
+        let limit = self.command_timeout;
         tokio::time::timeout(limit, self.store.release(release))
             .await
             .unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
@@ -223,6 +239,19 @@ impl<S: LeaseStore> Engine<S> {
     }
 }
 
+/// A release under way in the background. Dropped before it is over, with its runtime, nobody will see to it any more:
+/// the slot ends with its lease, and the tenure is forgotten.
+struct Ending<S: LeaseStore> {
+    engine: Arc<Engine<S>>,
+    tenure: Arc<Tenure>,
+}
+
+impl<S: LeaseStore> Drop for Ending<S> {
+    fn drop(&mut self) {
+        self.engine.ended(&self.tenure, None);
+    }
+}
+
 fn request(tenure: &Tenure) -> Release {
     let id = &tenure.id;
     let request = Release::new(id.name.clone(), tenure.token, id.slot).keeping(tenure.keep());
@@ -233,11 +262,11 @@ fn request(tenure: &Tenure) -> Release {
     }
 }
 
-/// Names of which a release is under way in the background. The next attempt of this process at such a name waits for
-/// its first try: whoever drops a lease and asks again must not be told that somebody leads who was itself.
+/// Releases under way in the background, by name. The next attempt of this process at such a name waits for the first
+/// try of each: whoever drops a lease and asks again must not be told that somebody leads who was itself.
 #[derive(Default)]
 pub(crate) struct Settlements {
-    by_name: Mutex<HashMap<LockName, (usize, CancellationToken)>>,
+    by_name: Mutex<HashMap<LockName, Vec<CancellationToken>>>,
     /// How many names there are, so that the usual case takes no lock.
     names: AtomicUsize,
 }
@@ -246,29 +275,34 @@ pub(crate) struct Settlements {
 pub(crate) struct Settling {
     settlements: Arc<Settlements>,
     name: LockName,
+    over: CancellationToken,
 }
 
 impl Settlements {
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, (usize, CancellationToken)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, Vec<CancellationToken>>> {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(this: &Arc<Self>, name: &LockName) -> Settling {
+        let over = CancellationToken::new();
         let mut by_name = this.lock();
-        by_name.entry(name.clone()).or_default().0 += 1;
+        by_name.entry(name.clone()).or_default().push(over.clone());
         this.names.store(by_name.len(), Ordering::Release);
         Settling {
             settlements: this.clone(),
             name: name.clone(),
+            over,
         }
     }
 
-    /// Waits until no release of `name` is under way.
+    /// Waits until the releases of `name` that are under way now are over. Those that begin later are not waited for:
+    /// there may always be another.
     pub(crate) async fn settled(&self, name: &LockName) {
-        while self.names.load(Ordering::Acquire) > 0 {
-            let Some((_, over)) = self.lock().get(name).cloned() else {
-                return;
-            };
+        if self.names.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let under_way = self.lock().get(name).cloned().unwrap_or_default();
+        for over in under_way {
             over.cancelled().await;
         }
     }
@@ -281,21 +315,18 @@ impl Settlements {
 
 impl Drop for Settling {
     fn drop(&mut self) {
+        // Fired first, which is how it is known from the others.
+        self.over.cancel();
         let mut by_name = self.settlements.lock();
-        let over = match by_name.get_mut(&self.name) {
-            Some((count, _)) if *count > 1 => {
-                *count -= 1;
-                None
+        if let Some(under_way) = by_name.get_mut(&self.name) {
+            under_way.retain(|over| !over.is_cancelled());
+            if under_way.is_empty() {
+                by_name.remove(&self.name);
             }
-            _ => by_name.remove(&self.name),
-        };
+        }
         self.settlements
             .names
             .store(by_name.len(), Ordering::Release);
-        drop(by_name);
-        if let Some((_, over)) = over {
-            over.cancel();
-        }
     }
 }
 
@@ -323,22 +354,19 @@ impl Courtesy {
         this.names.store(names.len(), Ordering::Release);
         drop(names);
         if begun {
-            let (this, name) = (this.clone(), name.clone());
-            runtime.spawn(async move { this.end(&name).await });
+            let pause = Pause {
+                courtesy: this.clone(),
+                name: name.clone(),
+            };
+            runtime.spawn(async move { pause.courtesy.over(&pause.name).await });
         }
     }
 
-    async fn end(&self, name: &LockName) {
-        while let Some(until) = self.until(name) {
+    async fn over(&self, name: &LockName) {
+        while let Some(until) = self.until(name)
+            && Instant::now() < until
+        {
             tokio::time::sleep_until(until).await;
-            let mut names = self.lock();
-            if names
-                .get(name)
-                .is_some_and(|until| *until <= Instant::now())
-            {
-                names.remove(name);
-                self.names.store(names.len(), Ordering::Release);
-            }
         }
     }
 
@@ -348,5 +376,19 @@ impl Courtesy {
             return None;
         }
         self.lock().get(name).copied()
+    }
+}
+
+/// The task that ends a pause; over when dropped, with its runtime as well.
+struct Pause {
+    courtesy: Arc<Courtesy>,
+    name: LockName,
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        let mut names = self.courtesy.lock();
+        names.remove(&self.name);
+        self.courtesy.names.store(names.len(), Ordering::Release);
     }
 }

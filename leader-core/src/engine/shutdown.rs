@@ -12,7 +12,33 @@ use crate::error::LossReason;
 use crate::store::LeaseStore;
 
 impl<S: LeaseStore> Engine<S> {
-    pub(super) async fn close(self: &Arc<Self>) {
+    /// Ends everything. Done in a task of its own: whoever calls this from within a guarded body is dropped by it.
+    pub(super) async fn shut_down(self: Arc<Self>) {
+        match self.runtime() {
+            Ok(runtime) => {
+                let work = async move { self.close().await };
+                // An error means that the runtime ends, and everything with it.
+                let _ = runtime.spawn(work).await;
+            }
+            Err(_) => self.close_at_once(),
+        }
+    }
+
+    /// What can be done without waiting, outside any runtime: nobody is asked, and the store is left to its own end.
+    fn close_at_once(self: &Arc<Self>) {
+        self.closing.cancel();
+        for tenure in self.tenures() {
+            tenure.stop();
+            tenure.lose(LossReason::ShutDown);
+            if !tenure.guarded.load(Ordering::Acquire) {
+                self.end_behind(&tenure);
+            }
+        }
+        self.tracker.close();
+        self.events.close();
+    }
+
+    async fn close(self: &Arc<Self>) {
         let begun = Instant::now();
         self.closing.cancel();
         for tenure in self.tenures() {
@@ -33,6 +59,7 @@ impl<S: LeaseStore> Engine<S> {
         }
         self.tracker.close();
         let _ = timeout_at(until, self.tracker.wait()).await;
+        self.closed.cancel();
         // Closing is local work; it gets a moment even when the store has used up all the time.
         let until = until.max(Instant::now() + LAST_MOMENT);
         let _ = timeout_at(until, self.store.close()).await;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::elector::ElectorId;
 use crate::error::{LeaderError, LossReason};
 use crate::event::TenureId;
-use crate::options::OnLost;
+use crate::options::{LeaseOptions, OnLost};
 use crate::token::Token;
 
 /// A boxed future that can be sent to another thread.
@@ -87,8 +87,8 @@ pub(crate) struct Tenure {
     pub(crate) guarded: AtomicBool,
     stopping: AtomicBool,
     phase: AtomicU8,
-    lost: CancellationToken,
-    /// A child of `lost`, made when somebody first asks: fires when the tenure is lost or asked to end.
+    ended: CancellationToken,
+    /// A child of `ended`, made when somebody first asks: fires when the tenure has ended or is asked to.
     signal: OnceLock<CancellationToken>,
 }
 
@@ -177,7 +177,7 @@ impl Tenure {
         id: TenureId,
         token: Token,
         uncertain: bool,
-        options: &crate::options::LeaseOptions,
+        options: &LeaseOptions,
         (granted, times): (Instant, Times),
         runtime: Handle,
         steward: Arc<dyn Steward>,
@@ -206,25 +206,30 @@ impl Tenure {
             guarded: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             phase: AtomicU8::new(HELD),
-            lost: CancellationToken::new(),
+            ended: CancellationToken::new(),
             signal: OnceLock::new(),
         }
     }
 
-    /// Fires when the tenure is marked as lost.
-    pub(crate) fn lost(&self) -> &CancellationToken {
-        &self.lost
+    /// Fires when the tenure has ended: marked as lost, or let go of.
+    pub(crate) fn has_ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
-    /// Fires when the tenure is marked as lost, or asked to come to an end.
+    /// Fires when the tenure has ended, or is asked to come to an end.
     pub(crate) fn signal(&self) -> &CancellationToken {
-        self.signal.get_or_init(|| self.lost.child_token())
+        self.signal.get_or_init(|| self.ended.child_token())
     }
 
     /// Looks at the clock, and where the tenure stands by it.
     pub(crate) fn phase(&self) -> Phase {
+        self.phase_at(Instant::now())
+    }
+
+    /// As [`phase`](Self::phase), for who has just looked at the clock.
+    pub(crate) fn phase_at(&self, now: Instant) -> Phase {
         match self.phase.load(Ordering::Acquire) {
-            HELD if Instant::now() < self.end() => Phase::Held,
+            HELD if now < self.end() => Phase::Held,
             HELD => {
                 self.lose(self.reason_at_deadline());
                 self.phase_now()
@@ -242,6 +247,14 @@ impl Tenure {
     pub(crate) fn end(&self) -> Instant {
         let deadline = self.times.deadline();
         self.last_end.map_or(deadline, |last| deadline.min(last))
+    }
+
+    /// For how long the store is to be asked to keep the lease, when that much is wanted: not beyond the longest tenure.
+    pub(crate) fn within_tenure(&self, lease: Duration) -> Duration {
+        self.last_end.map_or(lease, |last| {
+            let left = last.saturating_duration_since(Instant::now());
+            lease.min(left).max(LeaseOptions::MIN_LEASE)
+        })
     }
 
     fn reason_at_deadline(&self) -> LossReason {
@@ -277,7 +290,7 @@ impl Tenure {
         );
         if lost.is_ok() {
             self.steward.lost(self, reason);
-            self.lost.cancel();
+            self.ended.cancel();
         }
     }
 
@@ -288,6 +301,8 @@ impl Tenure {
                 self.phase
                     .compare_exchange(HELD, CLOSED, Ordering::AcqRel, Ordering::Acquire);
             if closed.is_ok() {
+                // Before anything is sent: whoever works under this lease in another task is to stop first.
+                self.ended.cancel();
                 return Ok(());
             }
         }
@@ -317,18 +332,17 @@ impl Tenure {
     /// The store has extended the lease by `lease` from a request sent at `sent`. The later deadline holds. A lease
     /// whose deadline has passed meanwhile stays lost: somebody may have acted on that already. Whether it counts.
     pub(crate) fn extended(&self, sent: Instant, lease: Duration) -> bool {
+        // Whether it counts or not, the store keeps it from when it executed the request, which may have been just now.
+        self.may_last_until(Instant::now() + kept(lease));
         let held = self.phase() == Phase::Held;
         if held {
-            let times = &self.times;
-            let store_end = times.nanos(sent + kept(lease));
-            times.store_end.fetch_max(store_end, Ordering::AcqRel);
-            let deadline = times.nanos(sent + validity(lease));
-            times.deadline.fetch_max(deadline, Ordering::AcqRel);
+            let deadline = self.times.nanos(sent + validity(lease));
+            self.times.deadline.fetch_max(deadline, Ordering::AcqRel);
         }
         held
     }
 
-    /// Notes that the store may keep the lease until then: an extension was sent and its answer was not seen.
+    /// Notes that the store may keep the lease until then.
     pub(crate) fn may_last_until(&self, store_end: Instant) {
         let nanos = self.times.nanos(store_end);
         self.times.store_end.fetch_max(nanos, Ordering::AcqRel);

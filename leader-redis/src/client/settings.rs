@@ -58,6 +58,7 @@ pub(super) fn options(limit: Duration) -> Options {
     }
 }
 
+/// What an error means; `limit` is what users know the time limit as.
 pub(super) fn failure(error: &Error, limit: Duration) -> Failure {
     let words = error.details();
     match error.kind() {
@@ -65,8 +66,11 @@ pub(super) fn failure(error: &Error, limit: Duration) -> Failure {
         ErrorKind::Canceled | ErrorKind::Backpressure | ErrorKind::InvalidCommand => {
             Failure::NotSent(None)
         }
-        ErrorKind::Parse | ErrorKind::NotFound | ErrorKind::Protocol => {
-            Failure::Malformed(words.to_owned())
+        ErrorKind::Parse | ErrorKind::NotFound => Failure::Malformed(words.to_owned()),
+        // The bytes made no sense.
+        ErrorKind::Protocol => {
+            let words = words.trim_end_matches('.');
+            Failure::Malformed(format!("{words}; is this a Redis server?"))
         }
         // What servers say; but fred's own words are of the unknown kind as well.
         ErrorKind::Unknown => match words {

@@ -1,6 +1,7 @@
 -- claim: takes the lowest free slot of a name, or says why not.
 --
 -- KEYS[1]  the name's record
+-- KEYS[2]  the mark of the attempt's token
 -- ARGV[1]  the attempt's token, 32 hexadecimal digits
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
@@ -13,13 +14,14 @@
 --
 -- The record is a hash. `f` is the last revision issued. `0`, `1`, .. are slots: a fixed-width entry (token 32, expiry
 -- in microseconds 16, fencing token 16, then the node id), or empty once the slot was freed. A slot that a minimum lease
--- keeps has dashes for a token. `x<token>` is the mark of a token that was ended, with the time until which it stands.
+-- keeps has dashes for a token. `m` is when the last mark ends: marks of ended tokens are keys of their own, so that
+-- claims do not read those of others, and are looked at only while there can be one.
 local key, token, lease, slots = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local record = redis.call('HGETALL', key)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local sub = string.sub
-local held, live, last, mine, soonest, first, marked, past = {}, 0
+local held, live, last, mine, soonest, first, ends = {}, 0
 
 for i = 1, #record, 2 do
   local field, value = record[i], record[i + 1]
@@ -34,22 +36,16 @@ for i = 1, #record, 2 do
     end
   elseif field == 'f' then
     last = tonumber(value)
-  elseif #field == 33 and sub(field, 1, 1) == 'x' then
-    local ends = tonumber(value)
+  elseif field == 'm' then
+    ends = tonumber(value)
     if not ends then return {'foreign'} end
-    if ends <= now then
-      past = past or {}
-      if #past < 512 then past[#past + 1] = field end
-    elseif sub(field, 2) == token then
-      marked = true
-    end
   elseif value ~= '' or not tonumber(field) then
     return {'foreign'}
   end
 end
 if #record > 0 and not last then return {'foreign'} end
 
-if past then redis.call('HDEL', key, unpack(past)) end
+local marked = ends and ends > now and redis.call('EXISTS', KEYS[2]) == 1
 if marked or (live >= slots and not mine) then
   -- A write that changes nothing: a server that cannot grant must say so, and not that somebody else leads.
   redis.call('HDEL', key, '')
@@ -82,7 +78,11 @@ local expires = string.format('%010d%06d', (expiry - a) / 1000000, a)
 local fenced = string.format('%010d%06d', (fence - b) / 1000000, b)
 local entry = token .. expires .. fenced .. ARGV[4]
 if mine then
-  redis.call('HSET', key, slot, entry)
+  if type(redis.pcall('HSET', key, slot, entry)) == 'table' then
+    -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+    redis.call('HDEL', key, '')
+    redis.call('HSET', key, slot, entry)
+  end
 else
   redis.call('HSET', key, 'f', fenced, slot, entry)
 end

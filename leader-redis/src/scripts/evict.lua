@@ -35,6 +35,10 @@ local revision = last + 1
 if now > revision then revision = now end
 local a = revision % 1000000
 local revised = string.format('%010d%06d', (revision - a) / 1000000, a)
-redis.call('HSET', key, 'f', revised, unpack(freed))
+if type(redis.pcall('HSET', key, 'f', revised, unpack(freed))) == 'table' then
+  -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+  redis.call('HDEL', key, '')
+  redis.call('HSET', key, 'f', revised, unpack(freed))
+end
 redis.pcall('PUBLISH', ARGV[1], revised .. ':0')
 return {'evicted', #freed / 2}

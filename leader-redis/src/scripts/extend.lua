@@ -37,7 +37,13 @@ for i = 1, #KEYS do
       if later > expiry then
         local a = later % 1000000
         local expires = string.format('%010d%06d', (later - a) / 1000000, a)
-        done = redis.pcall('HSET', key, slot, token .. expires .. sub(entry, 49))
+        local extended = token .. expires .. sub(entry, 49)
+        done = redis.pcall('HSET', key, slot, extended)
+        if type(done) == 'table' then
+          -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+          done = redis.pcall('HDEL', key, '')
+          if type(done) ~= 'table' then done = redis.pcall('HSET', key, slot, extended) end
+        end
         if type(done) ~= 'table' and redis.call('PTTL', key) < lease / 1000 + 43200000 then
           done = redis.pcall('PEXPIRE', key, math.ceil(lease / 1000) + 86400000)
         end

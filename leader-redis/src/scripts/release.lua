@@ -1,6 +1,7 @@
 -- release: ends the tenure of a token, tells watchers, and leaves a mark for the token if asked to.
 --
 -- KEYS[1]  the name's record (see claim.lua)
+-- KEYS[2]  the mark of the token
 -- ARGV[1]  the token, 32 hexadecimal digits
 -- ARGV[2]  the slot that was granted, or '' when any slot may hold the token
 -- ARGV[3]  for how many microseconds the slot stays taken
@@ -15,20 +16,17 @@
 -- Watchers are told `<revision>:<microseconds until the slot is free>`.
 local key, token, slot, mark = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[4])
 local sub = string.sub
-local last, entry, ends
+local last, entry
 
 if slot ~= '' then
   local fields = redis.call('HMGET', key, 'f', slot)
   last, entry = fields[1], fields[2]
 else
   local record = redis.call('HGETALL', key)
-  ends = {}
   for i = 1, #record, 2 do
     local field, value = record[i], record[i + 1]
     if field == 'f' then
       last = value
-    elseif #field == 33 and sub(field, 1, 1) == 'x' then
-      ends[field] = tonumber(value)
     elseif sub(value, 1, 32) == token and (not entry or sub(value, 33, 48) > sub(entry, 33, 48)) then
       -- A token that came back after its lease had expired may stand in a slot of old as well.
       slot, entry = field, value
@@ -58,7 +56,11 @@ if entry and sub(entry, 1, 32) == token then
       local b = free % 1000000
       value = string.rep('-', 32) .. string.format('%010d%06d', (free - b) / 1000000, b) .. sub(entry, 49)
     end
-    redis.call('HSET', key, 'f', revised, slot, value)
+    if type(redis.pcall('HSET', key, 'f', revised, slot, value)) == 'table' then
+      -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+      redis.call('HDEL', key, '')
+      redis.call('HSET', key, 'f', revised, slot, value)
+    end
     -- Not worth failing for: the slot is free, and a watcher that hears nothing asks again by itself.
     local told = redis.pcall('PUBLISH', ARGV[5], revised .. ':' .. keep)
     if type(told) == 'table' then told = told.err end
@@ -72,25 +74,21 @@ else
   reply = {'taken'}
 end
 
+if reply[1] ~= 'released' then
+  -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone. After it, a full
+  -- server takes a mark too.
+  redis.call('HDEL', key, '')
+end
 if mark > 0 then
-  if last then
-    redis.call('HSET', key, 'x' .. token, now + mark)
-  else
-    redis.call('HSET', key, 'f', 0, 'x' .. token, now + mark)
+  local lives, ends, latest = mark / 1000, now + mark, tonumber(redis.call('HGET', key, 'm') or nil)
+  redis.call('SET', KEYS[2], '', 'PX', math.ceil(lives))
+  if not last then
+    redis.call('HSET', key, 'f', 0, 'm', ends)
+  elseif not latest or ends > latest then
+    redis.call('HSET', key, 'm', ends)
   end
-  local lives = mark / 1000
   if redis.call('PTTL', key) < lives + 43200000 then
     redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
   end
-elseif reply[1] ~= 'released' then
-  -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone.
-  redis.call('HDEL', key, '')
-end
-if ends then
-  local past = {}
-  for field, moment in pairs(ends) do
-    if moment <= now and #past < 512 then past[#past + 1] = field end
-  end
-  if #past > 0 then redis.call('HDEL', key, unpack(past)) end
 end
 return reply

@@ -94,7 +94,10 @@ impl Candidate {
         // Something that polls often enough may not come: it is dropped in the end.
         let patience = ms(20 * self.world.plan.longest_lease() + 1000);
         let ended = match cut {
-            None => Some(deed.await),
+            None => {
+                deed.await;
+                Some(())
+            }
             Some(Cut::DropAfter(after)) => timeout(ms(after), deed).await.ok(),
             Some(Cut::DropAtPoll(polls)) => timeout(patience, DropAtPoll { left: polls, deed })
                 .await
@@ -183,6 +186,7 @@ impl Candidate {
             },
             LettingGo::Drop => {
                 let valid = lease.ensure_valid();
+                world.lock().facts.runs[run].dropped = true;
                 drop(lease);
                 valid.map_or_else(|error| outcome(&error), |()| Outcome::LetGo)
             }

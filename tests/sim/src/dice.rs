@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(u64);
 
-/// SplitMix64's finalizer (Steele, Lea, Flood, 2014).
+/// `SplitMix64`'s finalizer (Steele, Lea, Flood, 2014).
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

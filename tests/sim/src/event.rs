@@ -284,7 +284,7 @@ impl fmt::Display for Line<'_> {
                     write!(
                         f,
                         " [{} fence {}{kept} for {left:?}]",
-                        slot.slot, slot.fence
+                        slot.number, slot.fence
                     )?;
                 }
                 Ok(())

@@ -50,6 +50,8 @@ pub(crate) struct RunFact {
     pub(crate) bodies: u32,
     pub(crate) body_end: Option<(Instant, BodyEnd, bool)>,
     pub(crate) letting_go: Option<Instant>,
+    /// Whether a lease held by hand is dropped at the end, not released.
+    pub(crate) dropped: bool,
     pub(crate) over: Option<(Instant, Outcome)>,
 }
 

@@ -78,17 +78,14 @@ impl SimStore {
         let names: Vec<_> = (0..ops.len())
             .map(|index| self.world.number(request.name_of(index)))
             .collect();
+        let mut pending = Pending {
+            world: &self.world,
+            node: self.node,
+            message,
+            asked: names.into_iter().zip(ops).collect(),
+        };
         let answer = self.travel(message, name, request, fates).await;
-        for (index, (op, name)) in ops.into_iter().zip(names).enumerate() {
-            let said = answer.as_ref().ok().and_then(|answer| answer.said(index));
-            self.world.tell(&Event::Answered {
-                message,
-                node: self.node,
-                name,
-                op,
-                said,
-            });
-        }
+        pending.tell(answer.as_ref().ok());
         answer
     }
 
@@ -161,6 +158,36 @@ impl SimStore {
     }
 }
 
+/// A call whose end is told, also when its future is dropped.
+struct Pending<'a> {
+    world: &'a World,
+    node: usize,
+    message: u64,
+    asked: Vec<(usize, Op)>,
+}
+
+impl Pending<'_> {
+    fn tell(&mut self, answer: Option<&Answer>) {
+        for (index, (name, op)) in std::mem::take(&mut self.asked).into_iter().enumerate() {
+            let said = answer.and_then(|answer| answer.said(index));
+            let (node, message) = (self.node, self.message);
+            self.world.tell(&Event::Answered {
+                message,
+                node,
+                name,
+                op,
+                said,
+            });
+        }
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.tell(None);
+    }
+}
+
 fn refusal_error(refusal: Refusal) -> StoreError {
     match refusal {
         Refusal::ReadOnly => StoreError::new(BackendKind::ReadOnly, "a replica"),
@@ -220,7 +247,7 @@ impl Fates {
                 }
                 FaultKind::LoseRequests(percent) => fates.request_lost |= dice.chance(percent),
                 FaultKind::LoseReplies(percent) if dice.chance(percent) => {
-                    fates.reply = Reply::Lost
+                    fates.reply = Reply::Lost;
                 }
                 FaultKind::CutReplies(percent) if dice.chance(percent) => fates.reply = Reply::Cut,
                 FaultKind::Duplicate(percent, by) if dice.chance(percent) => {
@@ -234,7 +261,7 @@ impl Fates {
                     }
                 }
                 FaultKind::Refuse(percent, refusal) if dice.chance(percent) => {
-                    fates.refused = Some(refusal)
+                    fates.refused = Some(refusal);
                 }
                 _ => {}
             }
@@ -498,7 +525,7 @@ impl World {
                 let slots = state.server.slots(&lock, now);
                 let holder = |slot: &crate::server::Slot| {
                     let fence = leader_core::FencingToken::new(slot.fence);
-                    Holder::new(NodeId::new("somebody"), slot.slot, fence, slot.ends - now)
+                    Holder::new(NodeId::new("somebody"), slot.number, fence, slot.ends - now)
                 };
                 Answer::Inspect(slots.iter().map(holder).collect())
             }

@@ -170,7 +170,7 @@ impl Stage {
             }
         }
         self.join(tasks).await;
-        if world.plan.seed % 2 == 0 {
+        if world.plan.seed.is_multiple_of(2) {
             for candidate in &self.candidates {
                 candidate.shut_down().await;
             }

@@ -22,7 +22,7 @@ pub(crate) enum Server {
 /// A taken slot, as an onlooker sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    pub(crate) slot: u32,
+    pub(crate) number: u32,
     pub(crate) fence: u64,
     /// Whether a tenure is in force; else a minimum lease keeps the slot.
     pub(crate) in_force: bool,
@@ -68,7 +68,7 @@ impl Server {
                 let kept = |slots: Vec<Slot>| {
                     slots
                         .into_iter()
-                        .find(|slot| Some(slot.slot) == release.slot)
+                        .find(|slot| Some(slot.number) == release.slot)
                 };
                 let reply = at_once(store.release(release))
                     .unwrap_or(ReleaseReply::NotHeld(LossReason::Deleted));
@@ -102,7 +102,7 @@ impl Server {
         match self {
             Self::Model(model) => {
                 let slot = |(slot, entry): (&u32, &crate::model::Entry)| Slot {
-                    slot: *slot,
+                    number: *slot,
                     fence: entry.fence,
                     in_force: entry.token.is_some(),
                     ends: entry.ends,
@@ -116,7 +116,7 @@ impl Server {
 
 fn local_slots(store: &LocalStore, name: &LockName, now: Instant) -> Vec<Slot> {
     let slot = |holder: leader_core::Holder| Slot {
-        slot: holder.slot(),
+        number: holder.slot(),
         fence: holder.fence().get(),
         in_force: !holder.is_retained(),
         ends: now + holder.remaining(),

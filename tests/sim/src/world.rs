@@ -150,6 +150,7 @@ impl World {
             bodies: 0,
             body_end: None,
             letting_go: None,
+            dropped: false,
             over: None,
         });
         drop(state);

@@ -161,7 +161,7 @@ async fn a15_what_is_not_ours_is_a_clear_error_and_stays_as_it_is() {
     let server = Server::start().await;
     let store = store(&server).await;
     let long = "9".repeat(100);
-    let foreign: [&[&str]; 9] = [
+    let foreign: [&[&str]; 11] = [
         &["SET", KEY, "theirs", "EX", "1000"],
         &["SET", KEY, "theirs"],
         &["RPUSH", KEY, "theirs"],
@@ -169,6 +169,8 @@ async fn a15_what_is_not_ours_is_a_clear_error_and_stays_as_it_is() {
         &["HSET", KEY, "0", ""],
         &["HSET", KEY, "0", &long],
         &["HSET", KEY, "f", "not a number"],
+        &["HSET", KEY, "m", "7"],
+        &["HSET", KEY, "f", "7", "m", "theirs"],
         &["HSET", KEY, "f", "7", "name", "theirs"],
         &["HSET", KEY, "f", "7", "0", "x".repeat(100).leak()],
     ];
@@ -241,6 +243,42 @@ async fn g02_fencing_tokens_grow_over_the_loss_of_all_records() {
         assert!(fence > last, "after {loss:?}: {fence} is not over {last}");
         last = fence;
     }
+}
+
+#[tokio::test]
+async fn g02_fencing_tokens_grow_over_a_failover_to_a_replica_without_the_last_grant() {
+    let primary = Server::builder();
+    let primary = primary.arg("--repl-diskless-sync-delay").arg("0");
+    let (primary, replica) = (primary.start().await, Server::start().await);
+    // Replication goes through a proxy, which can lose it.
+    let link = Proxy::start(primary.addr());
+    let port = link.addr().port().to_string();
+    replica.command(&["REPLICAOF", "127.0.0.1", &port]).await;
+
+    let before = store(&primary).await;
+    let known = candidate();
+    let (_, first) = known.wins(&before, LONG).await;
+    let (released, _) = frees(&before, &known.to_release()).await;
+    let last_number = async || {
+        let number = replica.command(&["HGET", KEY, "f"]).await;
+        (number != Reply::Nil).then(|| number.integer().cast_unsigned())
+    };
+    until("the replica has what was released", LIMIT, async || {
+        last_number().await == Some(released.get())
+    })
+    .await;
+
+    link.cut().await;
+    let (_, last) = candidate().wins(&before, LONG).await;
+    assert!(last > first);
+    primary.kill().await;
+    replica.command(&["REPLICAOF", "NO", "ONE"]).await;
+
+    // Neither the lease nor its number came over.
+    assert_eq!(last_number().await, Some(released.get()));
+    let after = store(&replica).await;
+    let (_, next) = candidate().wins(&after, LONG).await;
+    assert!(next > last, "{next} is not over {last}");
 }
 
 #[tokio::test]

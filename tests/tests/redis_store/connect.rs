@@ -9,6 +9,8 @@ use leader_redis::fred::types::config::Config;
 use leader_redis::fred::types::{Builder, RespVersion};
 use leader_redis::{RedisElector, RedisElectorBuilder};
 use leader_tests::{Proxy, Server, until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 
 use crate::steps::*;
@@ -44,7 +46,10 @@ async fn a_server_that_is_not_there_is_unreachable() {
     drop(server);
     let error = to(&url).connect().await.unwrap_err();
     refused(&error, BackendKind::Unreachable, &address);
-    assert!(error.to_string().contains("Connection refused"), "{error}");
+    assert_eq!(
+        error.to_string(),
+        format!("connect to the store: the store is unreachable: {address}: connection refused")
+    );
 
     let error = to("redis://:pa55word@no-such-host.invalid:6379")
         .connect()
@@ -55,7 +60,30 @@ async fn a_server_that_is_not_there_is_unreachable() {
         matches!(&error, LeaderError::Backend { kind, .. } if kinds.contains(kind)),
         "{error}"
     );
-    assert!(!error.to_string().contains("pa55word"));
+    let told = error.to_string();
+    assert!(!told.contains("pa55word"), "{told}");
+    // In people's words, not in those of a program that prints its variables.
+    assert!(!told.contains(['{', '"']), "{told}");
+}
+
+#[tokio::test]
+async fn something_else_than_a_redis_server_is_asked_about() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let web_server = tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut request = [0; 1024];
+            let _ = client.read(&mut request).await;
+            let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+            let _ = client.write_all(answer).await;
+        }
+    });
+    let url = format!("redis://{address}");
+    let error = to(&url).connect().await.unwrap_err();
+    refused(&error, BackendKind::MalformedReply, &address);
+    let told = error.to_string();
+    assert!(told.ends_with("is this a Redis server?"), "{told}");
+    web_server.abort();
 }
 
 #[tokio::test]
@@ -80,6 +108,9 @@ async fn a_hung_server_is_no_answer_in_time() {
     let asked = Instant::now();
     let error = to(&server.url()).connect().await.unwrap_err();
     refused(&error, BackendKind::TimedOut, &server.addr().to_string());
+    // The time that the option has, not what of it is used within.
+    let told = error.to_string();
+    assert!(told.ends_with(": no answer within 500ms"), "{told}");
     assert!(asked.elapsed() < LIMIT);
 
     let proxy = Proxy::start(server.addr());

@@ -172,31 +172,84 @@ async fn a_release_with_a_mark_ends_the_token_too() {
 }
 
 #[tokio::test]
-async fn marks_end_and_are_cleared_away() {
+async fn marks_end_and_are_gone() {
     let server = Server::start().await;
     let store = store(&server).await;
-    let abandoned: Vec<Candidate> = (0..700).map(|_| candidate()).collect();
-    for each in &abandoned {
-        send(&store, &each.to_abandon(SHORT)).await;
-    }
-    let first = &abandoned[0];
-    until("the first mark ends", LIMIT, async || {
-        let reply = first.claim(&store, LONG).await;
+    let given_up = candidate();
+    send(&store, &given_up.to_abandon(SHORT)).await;
+    until("the mark ends", LIMIT, async || {
+        let reply = given_up.claim(&store, LONG).await;
         let granted = matches!(reply, ClaimReply::Granted { .. });
         assert!(granted || reply == ClaimReply::Ended, "{reply:?}");
         granted
     })
     .await;
-    until("all marks are gone", LIMIT, async || {
-        candidate().loses(&store).await;
-        server.command(&["HLEN", KEY]).await.integer() == 2
+    until("only the record is left", LIMIT, async || {
+        server.command(&["DBSIZE"]).await.integer() == 1
     })
     .await;
+}
 
-    // Abandoning clears up as well: a name that is only ever given up must not grow.
-    send(&store, &candidate().to_abandon(Duration::from_micros(1))).await;
-    send(&store, &candidate().to_abandon(LONG)).await;
+#[tokio::test]
+async fn a_mark_lasts_as_long_as_it_was_asked_for_whatever_marks_come_after() {
+    let server = Server::start().await;
+    let store = store(&server).await;
+    let given_up = candidate();
+    send(&store, &given_up.to_abandon(LONG)).await;
+    send(&store, &candidate().to_abandon(SHORT)).await;
+    tokio::time::sleep(SHORT * 2).await;
+    assert_eq!(given_up.claim(&store, LONG).await, ClaimReply::Ended);
+    // The record is there for as long as its marks, however long that is.
+    send(&store, &candidate().to_abandon(Duration::MAX)).await;
+    assert_eq!(given_up.claim(&store, LONG).await, ClaimReply::Ended);
+    let keys = server.command(&["KEYS", "*"]).await;
+    for key in keys.array() {
+        assert!(ttl(&server, &key.text()).await > 0, "{key:?}");
+    }
+}
+
+/// What claims cost does not grow with the marks: the record has one field for all of them.
+#[tokio::test]
+async fn many_marks_do_not_make_the_record_grow() {
+    let server = Server::start().await;
+    let store = store(&server).await;
+    let holder = candidate();
+    holder.wins(&store, LONG).await;
+    let abandoned: Vec<Candidate> = (0..300).map(|_| candidate()).collect();
+    for each in &abandoned {
+        send(&store, &each.to_abandon(LONG)).await;
+    }
+    // The slot, the last revision, and when the last mark ends.
     assert_eq!(server.command(&["HLEN", KEY]).await.integer(), 3);
+    for each in abandoned.iter().step_by(50) {
+        assert_eq!(each.claim(&store, LONG).await, ClaimReply::Ended);
+    }
+    candidate().loses(&store).await;
+
+    // Other steps do not mind them.
+    assert_eq!(store.inspect(&holder.name).await.unwrap().len(), 1);
+    holder.extend(&store, LONG).await.unwrap();
+    assert_eq!(store.evict(&holder.name).await.unwrap(), 1);
+    frees(&store, &{
+        holder.wins(&store, LONG).await;
+        holder.to_release()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn claims_look_for_marks_only_while_there_are_some() {
+    let server = Server::start().await;
+    let store = store(&server).await;
+    let holder = candidate();
+    holder.wins(&store, LONG).await;
+    holder.release(&store).await;
+    assert_eq!(server.command_calls("exists").await, 0);
+    send(&store, &candidate().to_abandon(SHORT)).await;
+    tokio::time::sleep(SHORT * 2).await;
+    server.reset_stats().await;
+    holder.wins(&store, LONG).await;
+    assert_eq!(server.command_calls("exists").await, 0);
 }
 
 #[tokio::test]

@@ -276,6 +276,78 @@ async fn a_watch_without_a_server_is_an_error_in_time() {
 }
 
 #[tokio::test]
+async fn a_watch_that_is_given_up_while_it_connects_leaves_the_connection_to_the_next() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.addr());
+    let store = store_at(&proxy.url()).await;
+    let holder = candidate();
+    holder.wins(&store, LONG).await;
+    let since = candidate().loses(&store).await.2;
+    let connections = async || {
+        let info = server.command(&["INFO", "stats"]).await.text();
+        let mut lines = info.lines();
+        let made = lines.find_map(|line| line.strip_prefix("total_connections_received:"));
+        made.expect("servers count them").parse::<u64>().unwrap()
+    };
+    let before = connections().await;
+    proxy.hold_replies();
+    for _ in 0..5 {
+        let (sender, _told) = hints();
+        let given_up = store.watch(&holder.name, since, sender);
+        let given_up = tokio::time::timeout(SHORT, given_up).await;
+        assert!(given_up.is_err());
+    }
+    proxy.release_replies();
+    let (mut told, _watching) = watch_since(&store, &holder, since).await;
+    // The harness itself made the other one.
+    assert_eq!(connections().await - before, 2);
+    frees(&store, &holder.to_release()).await;
+    is_told(&mut told).await;
+}
+
+#[tokio::test]
+async fn a_watch_is_not_told_of_a_connection_that_failed_before_it() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.addr());
+    let store = store_at(&proxy.url()).await;
+    let holder = candidate();
+    holder.wins(&store, LONG).await;
+    let since = candidate().loses(&store).await.2;
+    proxy.hold_replies();
+    let (sender, _told) = hints();
+    let given_up = store.watch(&holder.name, since, sender);
+    let given_up = tokio::time::timeout(SHORT, given_up).await;
+    assert!(given_up.is_err());
+    proxy.cut().await;
+    proxy.heal().await;
+    until("the connection for commands is back", LIMIT, async || {
+        store.inspect(&holder.name).await.is_ok()
+    })
+    .await;
+    let (mut told, _watching) = watch_since(&store, &holder, since).await;
+    frees(&store, &holder.to_release()).await;
+    is_told(&mut told).await;
+}
+
+#[tokio::test]
+async fn a_store_is_closed_while_a_watch_connects() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.addr());
+    let store = store_at(&proxy.url()).await;
+    proxy.hold_replies();
+    let (sender, _told) = hints();
+    let holder = candidate();
+    let given_up = store.watch(&holder.name, Revision::default(), sender);
+    let given_up = tokio::time::timeout(SHORT, given_up).await;
+    assert!(given_up.is_err());
+    tokio::join!(store.close(), async { proxy.release_replies() });
+    until("no connection is left", LIMIT, async || {
+        proxy.connections() == 0
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_watch_that_is_denied_says_so_and_spoils_no_other() {
     let line = "app on >pa55word ~* resetchannels &leader:{invoice-close}:released +@all";
     let server = Server::builder().user(line).start().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Invariant, Verdict, ensure};
-use crate::event::{Event, Op, Said, TokenNo};
+use crate::event::{Event, Op, Outcome, RunNo, Said, TokenNo};
 use crate::facts::Facts;
 use crate::server::Slot;
 
@@ -18,6 +18,23 @@ pub(super) struct Freed {
 }
 
 impl Freed {
+    /// "Over" means over: whoever asks next is not told that the lease which has just ended still stands.
+    fn free_when_over(at: Instant, number: RunNo, outcome: &Outcome, facts: &Facts) -> Verdict {
+        let run = &facts.runs[number];
+        let well = matches!(
+            outcome,
+            Outcome::Elected | Outcome::ActionFailed | Outcome::Panicked | Outcome::LetGo
+        );
+        // A lease that was lost, or is dropped, is given back behind.
+        let lost = matches!(run.body_end, Some((.., false)));
+        let waited = !lost && !run.dropped;
+        let stays = |slot: &Slot| slot.in_force && slot.ends > at && Some(slot.fence) == run.fence;
+        ensure(
+            !(facts.plan.is_clean() && well && waited && facts.slots[run.name].iter().any(stays)),
+            || format!("run {number} is over ({outcome:?}), but its slot is still taken"),
+        )
+    }
+
     /// A claim that arrives when its attempt is over: a mark must be there to refuse it, or on its way to end it.
     fn note_late_claim(
         &mut self,
@@ -72,6 +89,13 @@ impl Invariant for Freed {
 
     fn see(&mut self, at: Instant, event: &Event, facts: &Facts) -> Verdict {
         self.judge_late_claims(at, facts)?;
+        if let Event::Over {
+            run: number,
+            outcome,
+        } = event
+        {
+            return Self::free_when_over(at, *number, outcome, facts);
+        }
         let Event::Applied {
             name,
             before,

@@ -4,17 +4,42 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use leader_core::LossReason;
+use leader_core::{LeaderEvent, LossReason};
 use tokio::time::Instant;
 
 use super::{Invariant, Verdict, ensure};
 use crate::event::{Event, Op, Outcome, Said};
 use crate::facts::{Facts, RunFact};
+use crate::server::Slot;
 
 #[derive(Default)]
 pub(super) struct Honest {
     /// By candidate and name: when it was last told that all slots are taken, and whether it took the last one itself.
     full: BTreeMap<(usize, usize), Instant>,
+    /// By name and fencing token: until when its holder was last seen to rely on its lease.
+    relies: BTreeMap<(usize, u64), Instant>,
+}
+
+impl Honest {
+    /// A lease does not expire before its deadline: an extension that fails is tried again.
+    fn not_early(&self, at: Instant, event: &LeaderEvent, facts: &Facts) -> Verdict {
+        let LeaderEvent::Lost {
+            tenure,
+            reason: LossReason::Expired,
+            ..
+        } = event
+        else {
+            return Ok(());
+        };
+        let name = (0..facts.slots.len()).find(|name| format!("n{name}") == tenure.name.as_str());
+        let relies = name.and_then(|name| self.relies.get(&(name, tenure.fence.get())));
+        ensure(relies.is_none_or(|until| at >= *until), || {
+            format!(
+                "fence {} was given up as expired before its deadline",
+                tenure.fence
+            )
+        })
+    }
 }
 
 impl Invariant for Honest {
@@ -23,6 +48,16 @@ impl Invariant for Honest {
     }
 
     fn see(&mut self, at: Instant, event: &Event, facts: &Facts) -> Verdict {
+        if let Event::Applied { name, .. }
+        | Event::Answered { name, .. }
+        | Event::Granted { name, .. } = event
+        {
+            for (_, run) in facts.valid(*name, at) {
+                if let (Some(fence), Some(until)) = (run.fence, run.relies_until(at)) {
+                    self.relies.insert((*name, fence), until);
+                }
+            }
+        }
         match event {
             Event::Answered {
                 node,
@@ -37,15 +72,44 @@ impl Invariant for Honest {
                 }
                 Ok(())
             }
+            // Who lets go and asks again is not told that somebody leads who was itself.
+            Event::Applied {
+                node,
+                name,
+                op: Op::Claim { token, .. },
+                said: Said::Taken,
+                before,
+                ..
+            } => {
+                let own = |slot: &Slot| {
+                    let run = facts
+                        .holders
+                        .get(&(*name, slot.fence))
+                        .and_then(|token| facts.tokens[*token].run)
+                        .map(|run| &facts.runs[run]);
+                    let asked = facts.tokens[*token].last_claim_sent;
+                    slot.in_force
+                        && run.is_some_and(|run| {
+                            run.node == *node
+                                && run.over.as_ref().is_some_and(|(over, _)| *over < asked)
+                        })
+                };
+                ensure(!facts.plan.is_clean() || !before.iter().all(own), || {
+                    format!(
+                        "c{node} asks for n{name}, which only leases take that it has let go of: {before:?}"
+                    )
+                })
+            }
             Event::Over {
                 run: number,
                 outcome: Outcome::Skipped,
             } => {
                 let run = &facts.runs[*number];
                 let told = self.full.get(&(run.node, run.name));
-                // An answer of about now: a command's time before the end of the wait at the earliest.
-                let fresh = run.begun + Duration::from_millis(run.stand.wait);
-                let fresh = fresh.checked_sub(facts.command_timeout()).unwrap_or(fresh);
+                // An answer of about now. Of one slot, those whose waits end together share one.
+                let end = run.begun + Duration::from_millis(run.stand.wait);
+                let shared = Duration::from_millis(if run.stand.slots == 1 { 50 } else { 0 });
+                let fresh = end.checked_sub(shared).unwrap_or(end);
                 ensure(told.is_some_and(|told| *told >= fresh), || {
                     format!(
                         "run {number} was skipped, but the store has not said lately that n{} is taken",
@@ -79,6 +143,7 @@ impl Invariant for Honest {
                     format!("run {number} lost its lease ({reason:?}), but nothing was wrong")
                 })
             }
+            Event::Told { event, .. } => self.not_early(at, event, facts),
             _ => Ok(()),
         }
     }

@@ -6,12 +6,16 @@ use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 use super::{Invariant, Verdict, ensure};
-use crate::event::{Event, Op, TokenNo};
+use crate::event::{Event, Op, Outcome, RunNo, TokenNo};
 use crate::facts::Facts;
 
 #[derive(Default)]
 pub(super) struct InOrder {
     released: BTreeSet<TokenNo>,
+    /// Extensions that somebody waits for.
+    extending: BTreeSet<(TokenNo, u64)>,
+    /// Runs whose slot was given back meanwhile.
+    hasty: BTreeSet<RunNo>,
 }
 
 impl Invariant for InOrder {
@@ -36,6 +40,14 @@ impl Invariant for InOrder {
                             "the slot of run {number} is given back while it relies on its lease"
                         )
                     })?;
+                    // Who was frozen may find that all its time-outs are over at once.
+                    let frozen = facts.frozen(run.node) > run.frozen;
+                    if !frozen
+                        && run.over.is_none()
+                        && self.extending.iter().any(|(extended, _)| extended == token)
+                    {
+                        self.hasty.insert(number);
+                    }
                     ensure(!run.guarded || run.body_end.is_some(), || {
                         format!("the slot of run {number} is given back before its body has ended")
                     })?;
@@ -43,11 +55,33 @@ impl Invariant for InOrder {
                 Ok(())
             }
             Event::Sent {
+                message,
                 op: Op::Extend { token, .. },
                 ..
-            } => ensure(!self.released.contains(token), || {
-                format!("t{token} is extended after its release was sent")
-            }),
+            } => {
+                self.extending.insert((*token, *message));
+                ensure(!self.released.contains(token), || {
+                    format!("t{token} is extended after its release was sent")
+                })
+            }
+            Event::Answered {
+                message,
+                op: Op::Extend { token, .. },
+                ..
+            } => {
+                self.extending.remove(&(*token, *message));
+                Ok(())
+            }
+            // Who is dropped has no time to wait for an extension, and who has lost its lease no need.
+            Event::Over {
+                run,
+                outcome: Outcome::Elected | Outcome::ActionFailed | Outcome::Panicked,
+            } => {
+                let lost = matches!(facts.runs[*run].body_end, Some((.., false)));
+                ensure(lost || !self.hasty.contains(run), || {
+                    format!("the slot of run {run} was given back while an extension was under way")
+                })
+            }
             Event::Sent {
                 op: Op::Claim { token, .. },
                 ..

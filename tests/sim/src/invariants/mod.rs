@@ -12,6 +12,7 @@ mod in_order;
 mod leads_again;
 mod leftovers;
 mod min_lease;
+mod prompt;
 mod register;
 mod stopped;
 mod told;
@@ -39,7 +40,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::new(exclusion::Exclusion),
         Box::new(conservative::Conservative),
-        Box::new(stopped::Stopped),
+        Box::new(stopped::Stopped::default()),
         Box::new(ends_well::EndsWell),
         Box::new(fencing::Fencing::default()),
         Box::new(untouched::Untouched),
@@ -51,6 +52,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(min_lease::MinLease::default()),
         Box::new(told::Told::default()),
         Box::new(register::History::default()),
+        Box::new(prompt::Prompt::default()),
         Box::new(leads_again::LeadsAgain::default()),
         Box::new(leftovers::Leftovers),
     ]

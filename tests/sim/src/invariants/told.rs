@@ -46,6 +46,16 @@ impl Invariant for Told {
         if self.missed {
             return Ok(());
         }
+        if let Event::Finished { .. } = event {
+            // Where the store cannot be reached, a release may be given up, and nobody knows.
+            let open = self
+                .tenures
+                .iter()
+                .find(|(_, tale)| **tale == Tale::Elected);
+            return ensure(!facts.plan.is_clean() || open.is_none(), || {
+                format!("nobody was told how {open:?} ended")
+            });
+        }
         let Event::Told { event, .. } = event else {
             return Ok(());
         };

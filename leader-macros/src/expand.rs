@@ -1,0 +1,465 @@
+//! The function that is written in place of the annotated one. The signature stays; the body moves into a closure that
+//! leader-core calls once there is a lease.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote;
+use syn::{Error, LitStr, Path, Type};
+
+use crate::args::{self, Args, Mistakes, Name, OnError, OnLost, Slots, Time};
+use crate::check;
+use crate::item::{Body, Item};
+use crate::name;
+use crate::shape::{Kind, Shape, Wrap};
+
+/// Tokens whose local names neither see the user's nor are seen by them.
+macro_rules! quote_here {
+    ($($tokens:tt)*) => { quote::quote_spanned! { proc_macro2::Span::mixed_site()=> $($tokens)* } };
+}
+
+pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
+    let mut mistakes = Mistakes::default();
+    let args = args::parse(args, &mut mistakes);
+    let item = match syn::parse2::<Item>(item.clone()) {
+        Ok(item) => item,
+        Err(error) => {
+            mistakes.push(not_a_function(&error));
+            let mistakes = mistakes.into_error().map(Error::into_compile_error);
+            return quote! { #mistakes #item };
+        }
+    };
+    let shape = check::check(&args, &item, &mut mistakes);
+    let body = item.body.as_ref();
+    let mut probe = None;
+    if let Some((literal, unknown)) = check::unknown_placeholder(&args, &item) {
+        probe = probe_of(literal, unknown, &mut mistakes);
+    }
+    match (mistakes.into_error(), probe, shape, body) {
+        (None, None, Some(shape), Some(body)) => {
+            let guarded = Expansion::new(&args, &item, &shape).function(body);
+            item.with_body(&guarded)
+        }
+        // With the function as it was, so that its callers see no second error.
+        (error, probe, ..) => {
+            let error = error.map(Error::into_compile_error);
+            let unguarded = match body {
+                Some(body) => item.with_body(&body.statements_after(probe.unwrap_or_default())),
+                None => item.without_body(),
+            };
+            quote! { #error #[allow(unused)] #unguarded }
+        }
+    }
+}
+
+fn not_a_function(error: &Error) -> Error {
+    let message = format!("`#[leader_election]` stands on a function: {error}");
+    Error::new(error.span(), message)
+}
+
+/// A placeholder that is a slip is reported by rustc itself, which can underline it inside the literal and knows what
+/// was meant: this is the statement that makes it do so. Beside other mistakes rustc would not come to it; then, and when
+/// nothing similar is there, the mistake is one of ours.
+fn probe_of(
+    literal: &LitStr,
+    unknown: name::Unknown,
+    mistakes: &mut Mistakes,
+) -> Option<TokenStream> {
+    if unknown.is_slip && mistakes.is_empty() {
+        return Some(quote! { let _ = ::core::format_args!(#literal); });
+    }
+    mistakes.push(Error::new(literal.span(), unknown.advice));
+    None
+}
+
+struct Expansion<'a> {
+    args: &'a Args,
+    item: &'a Item,
+    shape: &'a Shape,
+    krate: Path,
+}
+
+impl<'a> Expansion<'a> {
+    fn new(args: &'a Args, item: &'a Item, shape: &'a Shape) -> Self {
+        let krate = args
+            .krate
+            .clone()
+            .unwrap_or_else(|| syn::parse_quote!(::leader_core));
+        Self {
+            args,
+            item,
+            shape,
+            krate,
+        }
+    }
+
+    /// The new body, without braces.
+    fn function(&self, body: &Body) -> TokenStream {
+        let guarded = match (self.shape.kind, self.shape.wrap) {
+            (Kind::Future, Wrap::Async) => return self.async_fn(body),
+            (Kind::Future, _) => self.future(body),
+            (Kind::Stream, _) => self.stream(body),
+        };
+        match self.shape.wrap {
+            Wrap::Boxed => quote_here! { ::std::boxed::Box::pin({ #guarded }) },
+            Wrap::Async | Wrap::Bare => guarded,
+        }
+    }
+
+    fn async_fn(&self, body: &Body) -> TokenStream {
+        let krate = &self.krate;
+        let (name, options) = (self.name(), self.options());
+        // Only looked at until there is a lease: the body may consume it.
+        let elector = self.elector(|given| quote_here! { &(#given) });
+        let when_failing = self.when_failing();
+        let led = self.led(&self.body(body, &[]));
+        quote_here! {
+            let stood = {
+                #name
+                #options
+                #elector
+                #krate::__private::stand(elector, name, options, #when_failing).await
+            };
+            #led
+        }
+    }
+
+    /// A function that returns a future may return one that borrows less than its parameters: what depends on them is
+    /// found out when it is called.
+    fn future(&self, body: &Body) -> TokenStream {
+        let krate = &self.krate;
+        let (name, options) = (self.name(), self.options());
+        let kept = self.given_elector().map(|elector| {
+            quote_here! { let elector = ::core::clone::Clone::clone(&(#elector)); }
+        });
+        let elector = if kept.is_some() {
+            quote_here! { ::core::result::Result::Ok(elector) }
+        } else {
+            quote_here! { #krate::current_elector() }
+        };
+        let when_failing = self.when_failing();
+        let brief = self.item.brief(self.shape, body);
+        let copies = self.copies(&brief);
+        let led = self.led(&self.body(body, &brief));
+        quote_here! {
+            #name
+            #options
+            #kept
+            #copies
+            async move {
+                let stood = #krate::__private::stand(#elector, name, options, #when_failing).await;
+                #led
+            }
+        }
+    }
+
+    fn stream(&self, body: &Body) -> TokenStream {
+        let krate = &self.krate;
+        let (name, options) = (self.name(), self.options());
+        let elector = self.elector(|given| quote_here! { ::core::clone::Clone::clone(&(#given)) });
+        let when_failing = self.when_failing();
+        let last_items = match self.output() {
+            Type::Infer(_) => quote_here! { ::core::option::Option::None },
+            items => quote_here! {
+                {
+                    use #krate::__private::{LastIsError as _, LastIsItem as _};
+                    (&#krate::__private::Probe::<#items>::new()).last_items()
+                }
+            },
+        };
+        let brief = self.item.brief(self.shape, body);
+        let copies = self.copies(&brief);
+        let body = self.body(body, &brief);
+        quote_here! {
+            #name
+            #options
+            #elector
+            let last_items = #last_items;
+            #copies
+            #krate::__private::guard_stream(elector, name, options, #when_failing, last_items, #body)
+        }
+    }
+
+    /// What follows once `stood`.
+    fn led(&self, body: &TokenStream) -> TokenStream {
+        let krate = &self.krate;
+        let output = self.output();
+        let Ends {
+            prepare,
+            skipped,
+            failed,
+        } = self.ends();
+        quote_here! {
+            #prepare
+            match stood {
+                #krate::__private::Stood::Go(go) => match go.run::<#output, _, _>(#body).await {
+                    ::core::result::Result::Ok(value) => value,
+                    ::core::result::Result::Err(error) => #failed,
+                },
+                #krate::__private::Stood::Skipped(skipped) => #skipped,
+                #krate::__private::Stood::Failed(error) => #failed,
+            }
+        }
+    }
+
+    /// Copies of what parameters borrow too briefly for what is returned.
+    fn copies(&self, brief: &[&Ident]) -> TokenStream {
+        let krate = &self.krate;
+        quote_here! { #(let #brief = #krate::__private::Copied::of(#brief);)* }
+    }
+
+    fn when_failing(&self) -> TokenStream {
+        let krate = &self.krate;
+        let choice = match self.args.on_error {
+            OnError::Return => quote_here!(Fail),
+            OnError::Skip => quote_here!(Skip),
+            OnError::Run => quote_here!(Run),
+        };
+        quote_here!(#krate::__private::WhenFailing::#choice)
+    }
+
+    /// What the future comes to, or the stream's items, as a type that may be written inside a body.
+    fn output(&self) -> Type {
+        let krate = &self.krate;
+        match (&self.shape.output, &self.shape.returned, self.shape.kind) {
+            (Some(output), ..) => output.clone(),
+            (None, None, _) => syn::parse_quote!(_),
+            (None, Some(returned), Kind::Future) => {
+                syn::parse_quote!(<#returned as ::core::future::Future>::Output)
+            }
+            (None, Some(returned), Kind::Stream) => {
+                syn::parse_quote!(<#returned as #krate::__private::Stream>::Item)
+            }
+        }
+    }
+
+    /// How the return type says "skipped" and "failed": what to do first, and the two expressions.
+    fn ends(&self) -> Ends {
+        let krate = &self.krate;
+        let output = self.output();
+        let given = self.args.skipped.as_ref();
+        match (self.args.on_error, given) {
+            (OnError::Return, None) => Ends {
+                prepare: quote_here! { let ends = #krate::__private::ends::<#output>(); },
+                skipped: quote_here! { (ends.skipped)(skipped) },
+                failed: quote_here! { (ends.failed)(error) },
+            },
+            (OnError::Return, Some(given)) => Ends {
+                prepare: quote_here! { let failed = #krate::__private::failed::<#output>(); },
+                skipped: quote_here! { { let _ = skipped; #given } },
+                failed: quote_here! { failed(error) },
+            },
+            (OnError::Skip | OnError::Run, given) => {
+                let (prepare, skipped) = match given {
+                    Some(given) => (None, quote_here! { { let _ = skipped; #given } }),
+                    None => (
+                        Some(
+                            quote_here! { let to_skipped = #krate::__private::skipped::<#output>(); },
+                        ),
+                        quote_here! { to_skipped(skipped) },
+                    ),
+                };
+                Ends {
+                    prepare: quote_here! {
+                        use #krate::__private::{SaysError as _, LogsError as _};
+                        #prepare
+                    },
+                    failed: quote_here! {
+                        match (&#krate::__private::Probe::<#output>::new()).failed(error) {
+                            ::core::result::Result::Ok(value) => value,
+                            ::core::result::Result::Err(skipped) => #skipped,
+                        }
+                    },
+                    skipped,
+                }
+            }
+        }
+    }
+
+    /// The closure that makes the body, once there is a lease.
+    fn body(&self, body: &Body, brief: &[&Ident]) -> TokenStream {
+        let krate = &self.krate;
+        let output = self.output();
+        let kept = self.item.kept();
+        let keep = (!kept.is_empty()).then(|| {
+            quote_here! {
+                #[allow(clippy::used_underscore_binding)]
+                let _ = (#(&#kept,)*);
+            }
+        });
+        if self.shape.wrap == Wrap::Async {
+            // The dead return tells rustc the type, so that the body's values are coerced and its mistakes reported as
+            // in any function.
+            let block = body.block_after(quote_here! {
+                if false {
+                    return #krate::__private::never::<#output>();
+                }
+                #keep
+            });
+            return quote_here! { move || async move #block };
+        }
+        let block = body.block_after(quote_here! {
+            #(let #brief = #brief.get();)*
+            #keep
+        });
+        let returned = self.shape.returned.as_ref();
+        let returned = returned.map(|returned| quote_here!(-> #returned));
+        quote_here! { move || #returned #block }
+    }
+
+    fn name(&self) -> TokenStream {
+        let krate = &self.krate;
+        let name = match &self.args.name {
+            Some(Name::Literal(literal, pattern)) if pattern.placeholders.is_empty() => {
+                quote!(#literal)
+            }
+            Some(Name::Literal(literal, _)) => quote_here!(::std::format!(#literal)),
+            Some(Name::Expr(expr)) => quote!(#expr),
+            None => quote_here!(""),
+        };
+        quote_here! { let name = #krate::__private::name(#name); }
+    }
+
+    /// `let elector = ..`, a `Result`, of the given elector as `kept` keeps it, or of the current one.
+    fn elector(&self, kept: impl FnOnce(TokenStream) -> TokenStream) -> TokenStream {
+        let krate = &self.krate;
+        let Some(kept) = self.given_elector().map(kept) else {
+            return quote_here! { let elector = #krate::current_elector(); };
+        };
+        quote_here! {
+            let elector = #kept;
+            let elector = ::core::result::Result::Ok(elector);
+        }
+    }
+
+    /// `elector = ..`, or the parameter of that name.
+    fn given_elector(&self) -> Option<TokenStream> {
+        if let Some(elector) = &self.args.elector {
+            return Some(quote!(#elector));
+        }
+        let is_parameter = self.item.parameters().iter().any(|name| name == "elector");
+        is_parameter.then(|| {
+            let elector = Ident::new("elector", Span::call_site());
+            quote!(#elector)
+        })
+    }
+
+    /// `let options = ..`, a `Result`.
+    fn options(&self) -> TokenStream {
+        let krate = &self.krate;
+        let pattern = self.pattern();
+        if let Some(options) = &self.args.options {
+            let labelled = match (pattern, self.shape.kind) {
+                (Some(pattern), _) => {
+                    quote_here! { #krate::__private::labelled(options, #pattern) }
+                }
+                (None, Kind::Future) => quote_here! { options },
+                // Kept until the first poll.
+                (None, Kind::Stream) => quote_here! { ::core::clone::Clone::clone(options) },
+            };
+            return quote_here! {
+                let options: &#krate::LeaseOptions = #options;
+                let options = ::core::result::Result::Ok(#labelled);
+            };
+        }
+        let Settings { calls, is_fixed } = self.settings();
+        let label = pattern.map(|pattern| quote_here!(.name_pattern(#pattern)));
+        if is_fixed {
+            quote_here! {
+                static LEADER_OPTIONS: #krate::__private::Options =
+                    #krate::__private::Options::new(|options| options #calls #label);
+                let options = LEADER_OPTIONS.get();
+            }
+        } else {
+            quote_here! { let options = #krate::LeaseOptions::builder() #calls #label .build(); }
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        let krate = &self.krate;
+        let args = self.args;
+        let mut settings = Settings {
+            calls: TokenStream::new(),
+            is_fixed: true,
+        };
+        settings.time("wait", args.wait.as_ref());
+        settings.time("lease", args.lease.as_ref());
+        settings.time("min_lease", args.min_lease.as_ref());
+        settings.time("max_tenure", args.max_tenure.as_ref());
+        if let Some(flag) = &args.auto_extend {
+            settings.is_fixed &= matches!(flag, syn::Expr::Lit(_));
+            settings.calls.extend(quote_here!(.auto_extend(#flag)));
+        }
+        match &args.on_lost {
+            None => {}
+            Some(OnLost::Cancel) => settings
+                .calls
+                .extend(quote_here!(.on_lost(#krate::OnLost::Cancel))),
+            Some(OnLost::Notify) => settings
+                .calls
+                .extend(quote_here!(.on_lost(#krate::OnLost::Notify))),
+            Some(OnLost::Expr(expr)) => {
+                settings.is_fixed = false;
+                settings.calls.extend(quote_here!(.on_lost(#expr)));
+            }
+        }
+        match &args.slots {
+            None => {}
+            Some(Slots::Literal(slots)) => {
+                settings.calls.extend(quote_here!(.slots(#slots)));
+            }
+            Some(Slots::Expr(expr)) => {
+                settings.is_fixed = false;
+                settings.calls.extend(quote_here!(.slots(#expr)));
+            }
+        }
+        settings
+    }
+
+    /// The label of spans, where the name is filled in from data.
+    fn pattern(&self) -> Option<LitStr> {
+        match &self.args.name {
+            Some(Name::Literal(literal, pattern)) if !pattern.placeholders.is_empty() => {
+                Some(literal.clone())
+            }
+            Some(Name::Expr(syn::Expr::Macro(call))) if call.mac.path.is_ident("format") => {
+                let parse = |input: syn::parse::ParseStream<'_>| {
+                    let literal = input.parse::<LitStr>()?;
+                    input.parse::<TokenStream>()?;
+                    Ok(literal)
+                };
+                syn::parse::Parser::parse2(parse, call.mac.tokens.clone()).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+struct Ends {
+    prepare: TokenStream,
+    skipped: TokenStream,
+    failed: TokenStream,
+}
+
+/// The builder's calls, and whether they are the same for every call of the function.
+struct Settings {
+    calls: TokenStream,
+    is_fixed: bool,
+}
+
+impl Settings {
+    fn time(&mut self, key: &str, time: Option<&Time>) {
+        let key = Ident::new(key, Span::mixed_site());
+        match time {
+            None => {}
+            Some(Time::Literal(time, _)) => {
+                let seconds = Literal::u64_unsuffixed(time.as_secs());
+                let nanos = Literal::u32_unsuffixed(time.subsec_nanos());
+                self.calls
+                    .extend(quote_here!(.#key(::core::time::Duration::new(#seconds, #nanos))));
+            }
+            Some(Time::Expr(expr)) => {
+                self.is_fixed = false;
+                self.calls.extend(quote_here!(.#key(#expr)));
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What kind of function it is: what it gives, and how that is written.
+
+use proc_macro2::Span;
+use quote::quote;
+use syn::punctuated::Punctuated;
+use syn::{
+    AngleBracketedGenericArguments, CapturedParam, Error, GenericArgument, Lifetime, PathArguments,
+    ReturnType, Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Future,
+    Stream,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrap {
+    /// `async fn`: the body awaits by itself.
+    Async,
+    /// `impl Future`, `impl Stream`.
+    Bare,
+    /// `Pin<Box<..>>` under any name.
+    Boxed,
+}
+
+pub(crate) struct Shape {
+    pub(crate) kind: Kind,
+    pub(crate) wrap: Wrap,
+    /// What the future comes to, or the stream's items, where the signature says so; with `_` for each `impl Trait`.
+    pub(crate) output: Option<Type>,
+    /// How long what is returned lives, where that is not as long as all parameters.
+    pub(crate) lives: Option<Lifetime>,
+    /// The return type where it may be written inside a body.
+    pub(crate) returned: Option<Type>,
+}
+
+/// Finds out the shape from the signature, or from the key `kind` where the signature hides it.
+pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
+    let returned = match &sig.output {
+        ReturnType::Type(_, returned) => (**returned).clone(),
+        ReturnType::Default => syn::parse_quote_spanned!(sig.ident.span()=> ()),
+    };
+    if sig.asyncness.is_some() {
+        return Ok(Shape {
+            kind: Kind::Future,
+            wrap: Wrap::Async,
+            output: Some(erased(&returned)),
+            lives: None,
+            returned: None,
+        });
+    }
+    let found = match &returned {
+        Type::ImplTrait(opaque) => among(&opaque.bounds).map(|found| (Wrap::Bare, found)),
+        Type::Path(path) => named(path).map(|found| (Wrap::Boxed, found)),
+        _ => None,
+    };
+    let (wrap, (kind, output)) = match (found, told) {
+        (Some((wrap, (kind, output))), _) => (wrap, (kind, output)),
+        (None, Some(kind)) if matches!(returned, Type::Path(_)) => (Wrap::Boxed, (kind, None)),
+        _ => return Err(no_shape(sig)),
+    };
+    let may_be_written = !mentions_impl(&returned);
+    let output = output.as_ref().map(erased);
+    let lives = lives(&returned, wrap);
+    Ok(Shape {
+        kind,
+        lives,
+        wrap,
+        output,
+        returned: may_be_written.then_some(returned),
+    })
+}
+
+/// The lifetime of a boxed future or stream, which is `'static` when there is none; that of an opaque one, where it says
+/// one.
+fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
+    let bounds = |bounds: &Punctuated<TypeParamBound, Token![+]>| {
+        bounds.iter().find_map(|bound| match bound {
+            TypeParamBound::Lifetime(lifetime) => Some(lifetime.clone()),
+            _ => None,
+        })
+    };
+    match returned {
+        Type::ImplTrait(opaque) => {
+            let captured = opaque.bounds.iter().find_map(captured);
+            bounds(&opaque.bounds).or(captured.flatten())
+        }
+        Type::Path(path) => {
+            let last = path.path.segments.last()?;
+            let named = arguments(&last.arguments).find_map(|argument| match argument {
+                GenericArgument::Lifetime(lifetime) => Some(lifetime.clone()),
+                _ => None,
+            });
+            let in_box = boxed(path).and_then(|object| bounds(&object.bounds));
+            let lifetime = named.or(in_box);
+            Some(lifetime.unwrap_or_else(forever)).filter(|_| wrap == Wrap::Boxed)
+        }
+        _ => None,
+    }
+}
+
+/// What `use<..>` says of lifetimes without a name: it keeps them, or nothing of them.
+fn captured(bound: &TypeParamBound) -> Option<Option<Lifetime>> {
+    let TypeParamBound::PreciseCapture(capture) = bound else {
+        return None;
+    };
+    let keeps = capture
+        .params
+        .iter()
+        .any(|param| matches!(param, CapturedParam::Lifetime(lifetime) if lifetime.ident == "_"));
+    Some((!keeps).then(forever))
+}
+
+fn forever() -> Lifetime {
+    Lifetime::new("'static", Span::mixed_site())
+}
+
+fn no_shape(sig: &Signature) -> Error {
+    let message = "a lease guards a function that waits: write `async fn`, or return a future or a stream (`impl Future`, `BoxFuture`, `impl Stream`, `BoxStream`, ..)";
+    match &sig.output {
+        ReturnType::Type(_, returned) if matches!(**returned, Type::Path(_)) => Error::new_spanned(
+            sig.fn_token,
+            format!(
+                "{message}; if `{}` is an alias of a boxed one, add `kind = \"future\"` or `kind = \"stream\"`",
+                text(returned)
+            ),
+        ),
+        _ => Error::new_spanned(sig.fn_token, message),
+    }
+}
+
+/// A type as its author would write it, near enough for a message.
+fn text(ty: &Type) -> String {
+    let text = quote!(#ty).to_string();
+    text.replace(" < ", "<")
+        .replace(" > ", ">")
+        .replace(" >", ">")
+        .replace(" :: ", "::")
+        .replace(" ,", ",")
+        .replace("& ", "&")
+}
+
+/// `Future<Output = T>` or `Stream<Item = T>` among the bounds of an `impl` or `dyn`.
+fn among<'a>(bounds: impl IntoIterator<Item = &'a TypeParamBound>) -> Option<(Kind, Option<Type>)> {
+    bounds.into_iter().find_map(|bound| {
+        let TypeParamBound::Trait(bound) = bound else {
+            return None;
+        };
+        let last = bound.path.segments.last()?;
+        let (kind, item) = if last.ident == "Future" {
+            (Kind::Future, "Output")
+        } else if last.ident == "Stream" {
+            (Kind::Stream, "Item")
+        } else {
+            return None;
+        };
+        let output = arguments(&last.arguments).find_map(|argument| match argument {
+            GenericArgument::AssocType(assoc) if assoc.ident == item => Some(assoc.ty.clone()),
+            _ => None,
+        });
+        Some((kind, output))
+    })
+}
+
+/// `Pin<Box<dyn ..>>` and the aliases of the `futures` crate.
+fn named(path: &TypePath) -> Option<(Kind, Option<Type>)> {
+    let last = path.path.segments.last()?;
+    match last.ident.to_string().as_str() {
+        "BoxFuture" | "LocalBoxFuture" => Some((Kind::Future, only_type(path).cloned())),
+        "BoxStream" | "LocalBoxStream" => Some((Kind::Stream, only_type(path).cloned())),
+        "Pin" => boxed(path).and_then(|object| among(&object.bounds)),
+        _ => None,
+    }
+}
+
+/// The trait object in `Pin<Box<dyn ..>>`.
+fn boxed(path: &TypePath) -> Option<&TypeTraitObject> {
+    let Type::Path(inner) = only_type(path)? else {
+        return None;
+    };
+    match only_type(inner)? {
+        Type::TraitObject(object) if inner.path.segments.last()?.ident == "Box" => Some(object),
+        _ => None,
+    }
+}
+
+fn only_type(path: &TypePath) -> Option<&Type> {
+    arguments(&path.path.segments.last()?.arguments).find_map(as_type)
+}
+
+fn arguments(arguments: &PathArguments) -> impl Iterator<Item = &GenericArgument> {
+    let arguments = match arguments {
+        PathArguments::AngleBracketed(AngleBracketedGenericArguments { args, .. }) => Some(args),
+        _ => None,
+    };
+    arguments.into_iter().flatten()
+}
+
+fn as_type(argument: &GenericArgument) -> Option<&Type> {
+    match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    }
+}
+
+fn mentions_impl(ty: &Type) -> bool {
+    quote!(#ty).into_iter().any(is_impl)
+}
+
+fn is_impl(token: proc_macro2::TokenTree) -> bool {
+    match token {
+        proc_macro2::TokenTree::Ident(ident) => ident == "impl",
+        proc_macro2::TokenTree::Group(group) => group.stream().into_iter().any(is_impl),
+        _ => false,
+    }
+}
+
+/// The type with `_` for each `impl Trait` in it, since a body may not write that.
+fn erased(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    erase(&mut ty);
+    ty
+}
+
+fn erase(ty: &mut Type) {
+    if !mentions_impl(ty) {
+        return;
+    }
+    match ty {
+        Type::Path(path) => {
+            for segment in &mut path.path.segments {
+                if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+                    for argument in &mut arguments.args {
+                        if let GenericArgument::Type(ty) = argument {
+                            erase(ty);
+                        }
+                    }
+                }
+            }
+        }
+        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(erase),
+        Type::Array(array) => erase(&mut array.elem),
+        Type::Reference(reference) => erase(&mut reference.elem),
+        Type::Paren(paren) => erase(&mut paren.elem),
+        _ => *ty = syn::parse_quote!(_),
+    }
+    // What is left lies where a type cannot be left out in part.
+    if mentions_impl(ty) {
+        *ty = syn::parse_quote!(_);
+    }
+}

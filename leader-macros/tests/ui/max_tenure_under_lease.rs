@@ -1,0 +1,10 @@
+use leader_core::{LeaderError, leader_election};
+
+#[leader_election(name = "x", lease = "10s", max_tenure = "5s")]
+async fn close() -> Result<(), LeaderError> {
+    Ok(())
+}
+
+fn main() {
+    let _ = close();
+}

@@ -1,0 +1,10 @@
+use leader_core::{LeaderError, leader_election};
+
+#[leader_election(name = "x", min_lease = "2m")]
+async fn close() -> Result<(), LeaderError> {
+    Ok(())
+}
+
+fn main() {
+    let _ = close();
+}

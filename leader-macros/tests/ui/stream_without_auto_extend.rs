@@ -1,0 +1,11 @@
+use futures::{Stream, stream};
+use leader_core::leader_election;
+
+#[leader_election(name = "x", lease = "10s")]
+fn numbers() -> impl Stream<Item = u8> {
+    stream::iter([1, 2])
+}
+
+fn main() {
+    let _ = numbers();
+}

@@ -1,0 +1,74 @@
+//! The simulation in the ordinary tests: some thousand seeds, the same trace for the same seed, and a trace and a
+//! shrunk plan for one that fails.
+#![allow(missing_docs, reason = "a test")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use leader_sim::{Plan, Tracing, play, shrink};
+
+/// How many seeds; `cargo xtask sim` plays more, optimised.
+const SEEDS: u64 = 3_000;
+
+#[test]
+fn some_thousand_seeds_end_clean() {
+    let next = AtomicU64::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let play_some = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= SEEDS {
+                return;
+            }
+            if let Some(violation) = play(&Plan::of(seed), Tracing::Off).violation {
+                panic!("seed {seed}: {violation:?}; see `cargo xtask sim --seed {seed} --trace`");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let players: Vec<_> = (0..threads).map(|_| scope.spawn(play_some)).collect();
+        for player in players {
+            if let Err(panic) = player.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in 0..150 {
+        let plan = Plan::of(seed);
+        assert_eq!(plan, Plan::of(seed));
+        let (once, again) = (play(&plan, Tracing::On), play(&plan, Tracing::On));
+        assert!(!once.trace.is_empty());
+        // Not `assert_eq`: nobody wants to read two traces of a thousand lines.
+        let differ = once
+            .trace
+            .lines()
+            .zip(again.trace.lines())
+            .find(|(a, b)| a != b);
+        assert!(once.trace == again.trace, "seed {seed}: {differ:?}");
+        assert_eq!(once.tally, again.tally);
+        assert_eq!(once.tally, play(&plan, Tracing::Off).tally);
+    }
+}
+
+#[test]
+fn plans_differ_and_go_through_everything() {
+    let mut total = leader_sim::Tally::default();
+    for seed in 10_000..10_300 {
+        total += play(&Plan::of(seed), Tracing::Off).tally;
+    }
+    let none = total
+        .to_string()
+        .lines()
+        .find(|line| line.trim_start().starts_with("0 "))
+        .map(str::to_owned);
+    assert_eq!(none, None, "{total}");
+}
+
+#[test]
+fn a_plan_that_does_not_fail_is_not_shrunk() {
+    let plan = Plan::of(1);
+    assert_eq!(shrink(&plan), plan);
+}

@@ -1,0 +1,267 @@
+//! The wrong changes, as exact text and what stands in its place.
+
+/// A wrong change to one file.
+pub(crate) struct Wrong {
+    /// What is wrong, for people.
+    pub(crate) name: &'static str,
+    /// The file, from the workspace's root.
+    pub(crate) file: &'static str,
+    /// Text that stands there once, and its replacement.
+    pub(crate) changes: &'static [(&'static str, &'static str)],
+}
+
+pub(crate) const WRONG: &[Wrong] = &[
+    Wrong {
+        name: "drift ignored",
+        file: "leader-core/src/engine/tenure.rs",
+        changes: &[("    lease.saturating_sub(drift(lease))", "    lease")],
+    },
+    Wrong {
+        name: "deadline taken after the reply of a claim",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[(
+            "sent + validity(lease), now + kept(lease)",
+            "now + validity(lease), now + kept(lease)",
+        )],
+    },
+    Wrong {
+        name: "deadline taken after the reply of an extension",
+        file: "leader-core/src/engine/extension.rs",
+        changes: &[(
+            "tenure.extended(sent, request.lease)",
+            "tenure.extended(Instant::now(), request.lease)",
+        )],
+    },
+    Wrong {
+        name: "failed extension taken for a good one",
+        file: "leader-core/src/engine/extension.rs",
+        changes: &[(
+            "self.failed(Step::Extend, tenure, &error);\n",
+            "self.failed(Step::Extend, tenure, &error);\n                    tenure.extended(sent, request.lease);\n",
+        )],
+    },
+    Wrong {
+        name: "\"not yours\" taken for a passing failure",
+        file: "leader-core/src/engine/extension.rs",
+        changes: &[(
+            "                    tenure.lose(reason);\n                    Extended::Lost\n",
+            "                    let _ = reason;\n                    Extended::Failed(unanswered())\n",
+        )],
+    },
+    Wrong {
+        name: "late extension revives a lost lease",
+        file: "leader-core/src/engine/tenure.rs",
+        changes: &[(
+            "        let held = self.phase() == Phase::Held;\n",
+            "        let held = true;\n        self.phase.store(HELD, Ordering::Release);\n",
+        )],
+    },
+    Wrong {
+        name: "poll not guarded by the clock",
+        file: "leader-core/src/guard.rs",
+        changes: &[(
+            "    let phase = tenure.phase();\n    if tenure.on_lost",
+            "    let phase = tenure.phase_now();\n    if tenure.on_lost",
+        )],
+    },
+    Wrong {
+        name: "lease not looked at when the body ends",
+        file: "leader-core/src/guard.rs",
+        changes: &[(
+            "Ended::Returned(output) => Ok(valid.map(|()| output)),",
+            "Ended::Returned(output) => Ok(valid.map_or(Ok(()), Ok).map(|()| output)),",
+        )],
+    },
+    Wrong {
+        name: "ambiguous claim not undone",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[(
+            "        if self.uncertain {\n            let until",
+            "        if self.uncertain && self.deadline < self.last_sent {\n            let until",
+        )],
+    },
+    Wrong {
+        name: "ambiguous claim undone without a mark",
+        file: "leader-core/src/engine/release.rs",
+        changes: &[(
+            "let release = Release::abandoned(name.clone(), token, MARK);",
+            "let mut release = Release::abandoned(name.clone(), token, MARK);\n        release.mark = None;",
+        )],
+    },
+    Wrong {
+        name: "fresh token for each claim of an attempt",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[(
+            "        let earlier = std::mem::replace(&mut self.uncertain, true);\n",
+            "        let earlier = std::mem::replace(&mut self.uncertain, true);\n        self.claim.token = engine.tokens.fresh();\n",
+        )],
+    },
+    Wrong {
+        name: "hint required to wake",
+        file: "leader-core/src/engine/queue.rs",
+        changes: &[(
+            "let wake = (full.until + jitter).min(deadline);",
+            "let wake = deadline;",
+        )],
+    },
+    Wrong {
+        name: "no last claim at the deadline",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[(
+            "            if talk.full.is_none() || last {\n",
+            "            if last && let Some(full) = &talk.full {\n                return Ok(skipped(full));\n            }\n            if talk.full.is_none() || last {\n",
+        )],
+    },
+    Wrong {
+        name: "extension not stopped before release",
+        file: "leader-core/src/engine/release.rs",
+        changes: &[(
+            "        let _ = tokio::time::timeout(limit, tenure.gate.acquire()).await;\n",
+            "        let _ = limit;\n",
+        )],
+    },
+    Wrong {
+        name: "run returns before its release",
+        file: "leader-core/src/guard.rs",
+        changes: &[("    let _ = lease.end().await;\n", "    drop(lease);\n")],
+    },
+    Wrong {
+        name: "release given up after one try",
+        file: "leader-core/src/engine/release.rs",
+        changes: &[(
+            "            if Instant::now() + pause >= until {\n",
+            "            if Instant::now() + pause >= until || pause > Duration::ZERO {\n",
+        )],
+    },
+    Wrong {
+        name: "min lease dropped",
+        file: "leader-core/src/engine/release.rs",
+        changes: &[(".keeping(tenure.keep());", ".keeping(Duration::ZERO);")],
+    },
+    Wrong {
+        name: "next claim does not wait for the release under way",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[
+            (
+                "        let settled = engine.settlements.settled(&self.claim.name);\n",
+                "        let settled = std::future::ready(engine.settlements.settled(&self.claim.name)).map(drop);\n",
+            ),
+            (
+                "use std::time::Duration;\n",
+                "use futures::FutureExt;\nuse std::time::Duration;\n",
+            ),
+        ],
+    },
+    Wrong {
+        name: "grant of one of several slots taken for \"full\"",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[(
+            "        (self.claim.slots == 1).then(|| Full {",
+            "        (self.claim.slots >= 1).then(|| Full {",
+        )],
+    },
+    Wrong {
+        name: "nested run stands for itself",
+        file: "leader-core/src/scope.rs",
+        changes: &[(
+            "tenure.elector == elector && tenure.slots == slots",
+            "tenure.elector != elector && tenure.slots == slots",
+        )],
+    },
+    Wrong {
+        name: "grant accepted although its lease is over",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[(
+            "if now >= sent + validity(self.claim.lease) =>",
+            "if now >= sent + validity(self.claim.lease) * 1000 =>",
+        )],
+    },
+    Wrong {
+        name: "lease given up when one extension fails",
+        file: "leader-core/src/engine/extension.rs",
+        changes: &[(
+            "self.failed(Step::Extend, tenure, &error);\n",
+            "self.failed(Step::Extend, tenure, &error);\n                    tenure.lose(crate::LossReason::Expired);\n",
+        )],
+    },
+    Wrong {
+        name: "max tenure forgotten",
+        file: "leader-core/src/engine/tenure.rs",
+        changes: &[(
+            "        self.last_end.map_or(deadline, |last| deadline.min(last))",
+            "        deadline",
+        )],
+    },
+    Wrong {
+        name: "body still there when the slot is given back",
+        file: "leader-core/src/engine/shutdown.rs",
+        changes: &[(
+            "            tenure.stop();\n        }\n",
+            "            tenure.stop();\n            self.end_behind(&tenure);\n        }\n",
+        )],
+    },
+    Wrong {
+        name: "keeper stays after its last lease",
+        file: "leader-core/src/engine/keeper.rs",
+        changes: &[(
+            "        if next.is_none() && requests.is_empty() {\n",
+            "        if next.is_none() && requests.is_empty() && false {\n",
+        )],
+    },
+    Wrong {
+        name: "place in the queue not left",
+        file: "leader-core/src/engine/queue.rs",
+        changes: &[(
+            "if Arc::strong_count(&self.queue) == 2",
+            "if Arc::strong_count(&self.queue) == 1",
+        )],
+    },
+    Wrong {
+        name: "loss told again as a release",
+        file: "leader-core/src/engine/release.rs",
+        changes: &[(
+            "            _ if tenure.phase_now() != Phase::Closed => {}\n",
+            "            ReleaseReply::NotHeld(_) if tenure.phase_now() != Phase::Closed => {}\n",
+        )],
+    },
+    Wrong {
+        name: "store: token not compared at release",
+        file: "leader-core/src/local.rs",
+        changes: &[(
+            ".find(|(_, entry)| entry.token == Some(release.token))",
+            ".find(|(slot, entry)| release.slot.map_or(entry.token == Some(release.token), |own| own == **slot))",
+        )],
+    },
+    Wrong {
+        name: "store: token not compared at extension",
+        file: "leader-core/src/local.rs",
+        changes: &[(
+            "                Some(entry) if entry.token == Some(extension.token) => {\n                    entry.ends",
+            "                Some(entry) if entry.token.is_some() => {\n                    entry.ends",
+        )],
+    },
+    Wrong {
+        name: "store: fencing without the time term",
+        file: "leader-core/src/local.rs",
+        changes: &[(
+            "        self.last_revision = micros.max(self.last_revision + 1);",
+            "        let _ = micros;\n        self.last_revision += 1;",
+        )],
+    },
+    Wrong {
+        name: "store: dead token not remembered",
+        file: "leader-core/src/local.rs",
+        changes: &[(
+            "                    record.ended.insert(release.token, now + bounded(mark));",
+            "                    record.ended.insert(release.token, now + bounded(mark) / 1_000_000);",
+        )],
+    },
+    Wrong {
+        name: "store: claim lengthens another's lease",
+        file: "leader-core/src/local.rs",
+        changes: &[(
+            "                .find(|(_, entry)| entry.token == Some(claim.token))",
+            "                .find(|(_, entry)| entry.token.is_some() && entry.node_id == claim.node_id)",
+        )],
+    },
+];
