@@ -235,8 +235,7 @@ pub trait ElectorExt: Elector {
     /// [`ensure_valid`](LeaseHandle::ensure_valid) of [`GuardedStream::lease`].
     ///
     /// The stream has a clone of this elector and of the options: it can be moved into a spawned task. It is `Send` when
-    /// `make` and what it makes are. A type without `Clone`, `dyn Elector` say, is guarded through a reference:
-    /// `(&elector).guard_stream(..)`, or an `Arc`.
+    /// `make` and what it makes are. An elector behind `dyn` is shared as `Arc<dyn Elector>`, which can be cloned.
     ///
     /// # Errors
     ///

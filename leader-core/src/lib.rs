@@ -30,6 +30,9 @@
 //! # }
 //! ```
 //!
+//! A `Stream` is guarded in the same way: [`ElectorExt::guard_stream`]. It claims at its first poll, and holds across its
+//! items.
+//!
 //! # The words
 //!
 //! - A **name** is what is led: [`LockName`]. It has one **slot**, or as many as may lead at once.

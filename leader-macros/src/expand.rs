@@ -364,9 +364,11 @@ impl<'a> Expansion<'a> {
         let label = pattern.map(|pattern| quote_here!(.name_pattern(#pattern)));
         if is_fixed {
             quote_here! {
-                static LEADER_OPTIONS: #krate::__private::Options =
-                    #krate::__private::Options::new(|options| options #calls #label);
-                let options = LEADER_OPTIONS.get();
+                let options = {
+                    static OPTIONS: #krate::__private::Options =
+                        #krate::__private::Options::new(|options| options #calls #label);
+                    OPTIONS.get()
+                };
             }
         } else {
             quote_here! { let options = #krate::LeaseOptions::builder() #calls #label .build(); }

@@ -83,8 +83,8 @@ fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
     };
     match returned {
         Type::ImplTrait(opaque) => {
-            let captured = opaque.bounds.iter().find_map(captured);
-            bounds(&opaque.bounds).or(captured.flatten())
+            let is_brief = || opaque.bounds.iter().any(leaves_unnamed);
+            bounds(&opaque.bounds).or_else(|| is_brief().then(forever))
         }
         Type::Path(path) => {
             let last = path.path.segments.last()?;
@@ -100,16 +100,13 @@ fn lives(returned: &Type, wrap: Wrap) -> Option<Lifetime> {
     }
 }
 
-/// What `use<..>` says of lifetimes without a name: it keeps them, or nothing of them.
-fn captured(bound: &TypeParamBound) -> Option<Option<Lifetime>> {
-    let TypeParamBound::PreciseCapture(capture) = bound else {
-        return None;
-    };
-    let keeps = capture
-        .params
-        .iter()
-        .any(|param| matches!(param, CapturedParam::Lifetime(lifetime) if lifetime.ident == "_"));
-    Some((!keeps).then(forever))
+/// Whether it is a `use<..>` that does not keep lifetimes without a name.
+fn leaves_unnamed(bound: &TypeParamBound) -> bool {
+    let is_unnamed = |param: &CapturedParam| matches!(param, CapturedParam::Lifetime(named) if named.ident == "_");
+    match bound {
+        TypeParamBound::PreciseCapture(capture) => !capture.params.iter().any(is_unnamed),
+        _ => false,
+    }
 }
 
 fn forever() -> Lifetime {

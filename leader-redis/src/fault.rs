@@ -119,29 +119,29 @@ fn kind_of(words: &str) -> BackendKind {
 }
 
 /// Refusals that have no code of their own: those of commands within scripts, and of logins.
-const DENIALS: [&str; 4] = [
+const DENIALS: [&str; 5] = [
     "The user executing the script can't",
+    "ERR ACL failure in script",
     "ERR AUTH ",
     "ERR Client sent AUTH",
     "ERR invalid password",
 ];
 
 /// The code of a refusal: its first word, or, when a script failed, that of the command that failed within it. Servers
-/// before 7.0 say `ERR Error running script (call to f_..): @user_script:9: @user_script: 9: -READONLY You can't ..`.
+/// before 7.0 say `ERR Error running script (call to f_..): @user_script:9: @user_script: 9: -READONLY You can't ..`, or
+/// `ERR Error running script (call to f_..): @user_script:9: WRONGTYPE Operation ..`.
 fn code(words: &str) -> &str {
-    let inner = match words.find("@user_script") {
-        Some(start) => words[start..]
-            .find(" -")
-            .map_or(words, |code| &words[start + code + 2..]),
-        None => words.trim_start_matches('-'),
-    };
-    let code = inner.split([' ', '\r', '\n']).next().unwrap_or_default();
-    let is_code = !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase());
-    if is_code {
-        code
-    } else {
-        words.split(' ').next().unwrap_or_default()
-    }
+    let first = |words| first_word(words).trim_start_matches('-');
+    let is_code = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase());
+    let within = words.find("@user_script").and_then(|start| {
+        let parts = words[start..].split(": ");
+        parts.map(first).find(|word| is_code(word))
+    });
+    within.unwrap_or_else(|| first(words))
+}
+
+fn first_word(words: &str) -> &str {
+    words.split([' ', '\r', '\n']).next().unwrap_or_default()
 }
 
 /// A server's words without what they repeat of a login.
@@ -150,11 +150,10 @@ fn discreet(words: &str) -> String {
     let words = words
         .split_once(", with args beginning with")
         .map_or(words, |(words, _)| words);
-    if let Some((_, rest)) = words
-        .strip_prefix("NOPERM User ")
-        .and_then(|words| words.split_once(' '))
+    if let Some((before, user)) = words.split_once("User ")
+        && let Some((_, rest)) = user.split_once(" has no permissions")
     {
-        return format!("NOPERM this user {rest}");
+        return format!("{before}this user has no permissions{rest}");
     }
     words.trim_start_matches('-').to_owned()
 }
@@ -253,6 +252,14 @@ mod tests {
             ),
             (
                 "WRONGTYPE Operation against a key holding the wrong kind of value",
+                BackendKind::WrongType,
+            ),
+            (
+                "ERR ACL failure in script: User app has no permissions to run the 'hset' command script: ab12",
+                BackendKind::Denied,
+            ),
+            (
+                "ERR Error running script (call to f_3f2a): @user_script:20: WRONGTYPE Operation against a key",
                 BackendKind::WrongType,
             ),
             ("ERR unknown command 'EVALSHA'", BackendKind::Other),

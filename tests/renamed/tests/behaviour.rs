@@ -240,6 +240,13 @@ mod lost {
         pending().await
     }
 
+    // Its error cannot be made from a `LeaderError`.
+    #[leader_election(name = "x", wait = "0s", on_error = "skip", crate = "leader")]
+    async fn has_another_error(elector: &ScriptedElector) -> Result<Option<u8>, String> {
+        elector.lose(LossReason::Taken);
+        pending().await
+    }
+
     #[leader_election(name = "x", wait = "0s", on_lost = "notify", crate = "leader")]
     async fn notified(elector: &ScriptedElector, ended: &Cell<bool>) -> Result<(), LeaderError> {
         let lease = current_lease().ok_or(LeaderError::NotLeading)?;
@@ -272,6 +279,7 @@ mod lost {
             Err(LeaderError::LeaseLost { .. })
         ));
         assert_eq!(has_none(&elector).await, None);
+        assert_eq!(has_another_error(&elector).await, Ok(None));
         let ended = Cell::new(false);
         assert!(matches!(
             notified(&elector, &ended).await,
@@ -401,6 +409,19 @@ mod electors {
         Ok(node())
     }
 
+    struct State<T>(T);
+
+    #[leader_election(name = "x", crate = "leader")]
+    async fn handler(
+        State(elector): State<LocalElector>,
+    ) -> Result<Option<String>, Box<dyn std::error::Error>> {
+        let node = node();
+        if node.as_deref() == Some("unknown") {
+            Err("unknown")?;
+        }
+        Ok(node)
+    }
+
     fn named(node: &str) -> LocalElector {
         LocalElector::new().node(node)
     }
@@ -425,6 +446,8 @@ mod electors {
             with_elector(named("scope"), run).await.unwrap(),
             is("parameter")
         );
+        let run = handler(State(named("state")));
+        assert_eq!(run.await.unwrap(), is("state"));
         let run = given_first(named("parameter"), named("given"));
         assert_eq!(run.await.unwrap(), is("given"));
     }

@@ -297,6 +297,7 @@ trait Boxing {
         &mut self,
         tenant: &str,
         values: &'a [u8],
+        extra: (u8, Point),
         mut start: u8,
     ) -> Result<Option<u8>, LeaderError>;
 }
@@ -312,10 +313,12 @@ impl Boxing for Service<u8> {
         &mut self,
         tenant: &str,
         values: &'a [u8],
+        (extra, _): (u8, Point),
         mut start: u8,
     ) -> Result<Option<u8>, LeaderError> {
         assert!(is_leading(&format!("boxing:{tenant}")));
         self.value = 0;
+        start += extra;
         for value in values {
             start += *value;
             tokio::task::yield_now().await;
@@ -441,7 +444,9 @@ async fn d04_methods_with_every_kind_of_self() {
     assert_eq!(is_send(service(0).named("acme")).await.unwrap(), Some(4));
     assert_eq!(Boxing::by_default(&service(0)).await.unwrap(), Some(1));
     assert_eq!(
-        is_send(service(0).sum("acme", &[1, 2], 3)).await.unwrap(),
+        is_send(service(0).sum("acme", &[1, 2], (1, Point { x: 0, y: 0 }), 2))
+            .await
+            .unwrap(),
         Some(6)
     );
 }

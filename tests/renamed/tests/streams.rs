@@ -178,7 +178,7 @@ async fn boxed_streams_return_early_and_borrow() {
         [&1, &2]
     );
     assert_eq!(boxed(&elector, &[]).count().await, 0);
-    let captured = captured(LocalElector::new(), &"four".to_owned()).map(Result::unwrap);
+    let captured = captured(LocalElector::new(), "four").map(Result::unwrap);
     assert_eq!(captured.collect::<Vec<_>>().await, [4]);
 }
 

@@ -195,12 +195,16 @@ impl Stage {
             ..Left::default()
         };
         self.candidates.clear();
+        let leases: Vec<_>;
         {
             let state = &mut *self.world.lock();
             left.watchers = state.watchers.len();
-            for run in &mut state.facts.runs {
-                drop(run.lease.take());
-            }
+            leases = state
+                .facts
+                .runs
+                .iter_mut()
+                .filter_map(|run| run.lease.take())
+                .collect();
             let now = Instant::now();
             left.slots = self
                 .world
@@ -209,6 +213,8 @@ impl Stage {
                 .map(|name| state.server.slots(name, now).len())
                 .sum();
         }
+        // Not under the lock: with the last of them an engine may go, and end its watches.
+        drop(leases);
         // The events end with their elector.
         sleep(ms(1)).await;
         left.stores = Arc::strong_count(&self.alive) - 1;

@@ -141,18 +141,21 @@ pub(crate) fn target(root: &Path) -> Done<PathBuf> {
         .ok_or_else(|| "cargo does not say where it builds".to_owned())
 }
 
-/// A small workspace of the engine and the simulation alone.
+/// A small workspace of the engine, what its manifest names, and the simulation alone.
 fn copy_all(scratch: &Path) -> Done {
     let from = root();
     let text = |error: std::io::Error| error.to_string();
-    for dir in ["leader-core", "tests/sim"] {
+    for dir in ["leader-core", "leader-macros", "tests/sim"] {
         let _ = fs::remove_dir_all(scratch.join(dir));
         copy_dir(&from.join(dir), &scratch.join(dir)).map_err(text)?;
     }
     let manifest = fs::read_to_string(from.join("Cargo.toml")).map_err(text)?;
     let members = manifest.lines().find(|line| line.starts_with("members = "));
     let members = members.ok_or_else(|| "no members in Cargo.toml".to_owned())?;
-    let manifest = manifest.replace(members, "members = [\"leader-core\", \"tests/sim\"]");
+    let manifest = manifest.replace(
+        members,
+        "members = [\"leader-core\", \"leader-macros\", \"tests/sim\"]",
+    );
     fs::write(scratch.join("Cargo.toml"), manifest).map_err(text)?;
     fs::copy(from.join("Cargo.lock"), scratch.join("Cargo.lock")).map_err(text)?;
     Ok(())

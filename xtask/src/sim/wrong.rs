@@ -60,8 +60,8 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "poll not guarded by the clock",
         file: "leader-core/src/guard.rs",
         changes: &[(
-            "    let phase = tenure.phase();\n    if tenure.on_lost",
-            "    let phase = tenure.phase_now();\n    if tenure.on_lost",
+            "    let phase = tenure.phase_at(now);\n    if tenure.on_lost",
+            "    let _ = now;\n    let phase = tenure.phase_now();\n    if tenure.on_lost",
         )],
     },
     Wrong {

@@ -13,11 +13,17 @@ impl Invariant for Bodies {
         "bodies"
     }
 
-    fn see(&mut self, _at: Instant, event: &Event, facts: &Facts) -> Verdict {
+    fn see(&mut self, at: Instant, event: &Event, facts: &Facts) -> Verdict {
         match event {
-            Event::Granted { run, .. } => ensure(facts.runs[*run].bodies == 1, || {
-                format!("run {run} was granted {} times", facts.runs[*run].bodies)
-            }),
+            Event::Granted { run: number, .. } => {
+                let run = &facts.runs[*number];
+                ensure(run.bodies == 1, || {
+                    format!("run {number} was granted {} times", run.bodies)
+                })?;
+                ensure(run.relies_until(at).is_some(), || {
+                    format!("run {number} was elected with a lease that was over already")
+                })
+            }
             Event::Polled { run } => ensure(facts.runs[*run].body_end.is_none(), || {
                 format!("the body of run {run} is polled after its end")
             }),
