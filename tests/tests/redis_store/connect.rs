@@ -415,8 +415,8 @@ async fn a_shared_client_is_used_and_left_as_it_was() {
             leader_core::ElectorExt::shutdown(&elector).await;
         })
         .await;
-        let pong: String = client.ping(None).await.unwrap();
-        assert_eq!(pong, "PONG");
+        let pong = tokio::time::timeout(LIMIT, client.ping::<String>(None)).await;
+        assert_eq!(pong.expect("the client goes on").unwrap(), "PONG");
         assert_eq!(connections(&server).await, 1);
         client.quit().await.unwrap();
     }

@@ -266,21 +266,23 @@ async fn a_command_that_was_given_up_in_the_queue_is_never_sent() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
     let store = hasty_store(&proxy.url()).await;
-    store.inspect(&name(NAME)).await.unwrap();
+    // The script is known from here on.
+    candidate().wins(&store, LONG).await;
+    server.command(&["FLUSHALL"]).await;
     proxy.cut().await;
     // For a moment the client takes commands although it has no connection. Each of these is given up at once.
-    let mut refused = 0;
-    let mut number = 0;
-    while refused < 10 {
-        number += 1;
-        let given_up = candidate_for(&number.to_string()).to_claim(LONG);
-        match tokio::time::timeout(Duration::from_millis(1), store.claim(&given_up)).await {
+    let (mut given_up, mut refused) = (0, 0);
+    until("commands are refused at once", LIMIT, async || {
+        let claim = candidate_for(&format!("{given_up}-{refused}")).to_claim(LONG);
+        match tokio::time::timeout(Duration::from_millis(1), store.claim(&claim)).await {
             Ok(Err(error)) if !error.may_have_run() => refused += 1,
             Ok(Ok(reply)) => panic!("answered without a connection: {reply:?}"),
-            _ => {}
+            _ => given_up += 1,
         }
-    }
-    assert!(number > refused, "the moment was missed");
+        refused == 10
+    })
+    .await;
+    assert!(given_up > 0, "the moment was missed");
     // Until the last of them has had its time, as long as a queue could keep it.
     tokio::time::sleep(TIMEOUT).await;
     proxy.heal().await;
