@@ -11,6 +11,10 @@ use crate::server::Server;
 
 /// A store of the test's own, and candidates on it.
 pub trait World: Send + Sync + Sized + 'static {
+    /// How much longer than on the local store, whose time is exact, leases live where they have to be extended in real
+    /// time, on a machine that may stall.
+    const PACE: u32;
+
     /// A candidate on this store.
     type Elector: leader_core::Elector + Clone + Debug + 'static;
 
@@ -26,6 +30,8 @@ pub trait World: Send + Sync + Sized + 'static {
 pub struct Local(LocalElector);
 
 impl World for Local {
+    const PACE: u32 = 1;
+
     type Elector = LocalElector;
 
     async fn start() -> Self {
@@ -42,6 +48,8 @@ impl World for Local {
 pub struct Redis(Server);
 
 impl World for Redis {
+    const PACE: u32 = 3;
+
     type Elector = RedisElector;
 
     async fn start() -> Self {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
 use leader_core::{ElectorExt, LeaseOptions, RunOutcome};
 use leader_tests::{
     World, at_once, is_skipped, lead, ms, on_every_store, options, patient, until, waiting,
@@ -156,31 +157,29 @@ async fn a09_tasks_of_one_name_run_one_at_a_time_and_in_order<W: World>(world: W
     let running = Arc::new(AtomicUsize::new(0));
     let order = Arc::new(Mutex::new(Vec::new()));
     let first = lead(&elector, "x", &at_once()).await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let (elector, running, order) = (elector.clone(), running.clone(), order.clone());
-        tasks.spawn(async move {
-            elector
-                .run_if_leader("x", &patient(), async |_| {
-                    assert_eq!(
-                        running.fetch_add(1, Ordering::SeqCst),
-                        0,
-                        "two bodies at a time"
-                    );
-                    order.lock().await.push(task);
-                    tokio::task::yield_now().await;
-                    running.fetch_sub(1, Ordering::SeqCst);
-                })
-                .await
-                .unwrap()
-                .expect("within the wait");
-        });
-        // Each is in the queue before the next arrives.
-        tokio::time::sleep(ms(1)).await;
+    let options = patient();
+    let mut runs: Vec<_> = (0..TASKS)
+        .map(|task| {
+            let (running, order) = (&running, &order);
+            Box::pin(elector.run_if_leader("x", &options, async move |_| {
+                assert_eq!(
+                    running.fetch_add(1, Ordering::SeqCst),
+                    0,
+                    "two bodies at a time"
+                );
+                order.lock().await.push(task);
+                tokio::task::yield_now().await;
+                running.fetch_sub(1, Ordering::SeqCst);
+            }))
+        })
+        .collect();
+    // Each comes into the queue when it is first polled.
+    for run in &mut runs {
+        assert!(run.as_mut().now_or_never().is_none());
     }
     first.release().await.unwrap();
-    while let Some(ended) = tasks.join_next().await {
-        ended.unwrap();
+    for ran in futures::future::join_all(runs).await {
+        assert_eq!(ran.unwrap(), Some(()), "not within the wait");
     }
     let order = order.lock().await.clone();
     assert_eq!(

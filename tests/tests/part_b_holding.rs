@@ -30,8 +30,9 @@ fn short(lease: u64) -> LeaseOptions {
     options(waiting(Duration::ZERO, ms(lease)))
 }
 
-fn extended(lease: u64) -> LeaseOptions {
-    options(waiting(Duration::ZERO, ms(lease)).auto_extend(true))
+/// A lease that is extended in time, at the world's pace.
+fn extended<W: World>(lease: u64) -> LeaseOptions {
+    options(waiting(Duration::ZERO, ms(lease) * W::PACE).auto_extend(true))
 }
 
 #[track_caller]
@@ -45,9 +46,9 @@ fn assert_lost<T: std::fmt::Debug>(result: Result<T, LeaderError>, expected: Los
 async fn b01_auto_extension_keeps_a_lease_for_five_times_its_length<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let begun = Instant::now();
-    let keeping = extended(600);
+    let keeping = extended::<W>(600);
     let mut running = std::pin::pin!(a.run_if_leader("x", &keeping, async |lease| {
-        sleep(ms(3_000)).await;
+        sleep(ms(3_000) * W::PACE).await;
         lease.ensure_valid().unwrap();
     }));
     let mut tries = 0;
@@ -58,7 +59,7 @@ async fn b01_auto_extension_keeps_a_lease_for_five_times_its_length<W: World>(wo
                 break;
             }
             () = sleep(ms(40)) => {
-                if begun.elapsed() < ms(2_900) {
+                if begun.elapsed() < ms(2_900) * W::PACE {
                     assert!(is_skipped(&b, "x", &at_once()).await, "a peer got in");
                     tries += 1;
                 }
@@ -70,19 +71,23 @@ async fn b01_auto_extension_keeps_a_lease_for_five_times_its_length<W: World>(wo
 
 async fn b04_a_deleted_lease_is_lost_within_one_interval<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let lease = lead(&a, "x", &extended(2_000)).await;
+    let lease = lead(&a, "x", &extended::<W>(2_000)).await;
     assert_eq!(b.force_release("x").await.unwrap(), 1);
     let begun = Instant::now();
     lease.lost().await;
     // A third of the lease, not the whole of it.
-    assert!(begun.elapsed() < ms(1_900), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < ms(1_900) * W::PACE,
+        "{:?}",
+        begun.elapsed()
+    );
     assert_lost(lease.ensure_valid(), LossReason::Deleted);
     assert_eq!(b.force_release("x").await.unwrap(), 0);
 }
 
 async fn b04_a_taken_lease_is_lost_and_leaves_the_successor_alone<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let lease = lead(&a, "x", &extended(2_000)).await;
+    let lease = lead(&a, "x", &extended::<W>(2_000)).await;
     b.force_release("x").await.unwrap();
     let successor = lead(&b, "x", &at_once()).await;
     assert!(successor.fence() > lease.fence());
@@ -97,11 +102,11 @@ async fn b04_a_taken_lease_is_lost_and_leaves_the_successor_alone<W: World>(worl
 
 async fn b06_an_explicit_extension_is_not_shortened_by_the_automatic_one<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let lease = lead(&a, "x", &extended(500)).await;
+    let lease = lead(&a, "x", &extended::<W>(500)).await;
     lease.extend(Duration::from_secs(60)).await.unwrap();
     assert!(lease.remaining() > Duration::from_secs(50));
     // Long enough for several automatic extensions, if there were any.
-    sleep(ms(1_200)).await;
+    sleep(ms(1_200) * W::PACE).await;
     assert!(
         lease.remaining() > Duration::from_secs(50),
         "{:?}",
@@ -118,8 +123,8 @@ async fn b06_a_short_explicit_extension_does_not_let_an_auto_extended_lease_die<
     world: W,
 ) {
     let a = world.candidate("a").await;
-    let lease = lead(&a, "x", &extended(600)).await;
-    let end = Instant::now() + ms(1_800);
+    let lease = lead(&a, "x", &extended::<W>(600)).await;
+    let end = Instant::now() + ms(1_800) * W::PACE;
     while Instant::now() < end {
         lease.extend(ms(20)).await.unwrap();
         assert!(lease.remaining() > ms(20));
@@ -213,9 +218,9 @@ async fn b10_reading_the_state_changes_nothing<W: World>(world: W) {
 async fn max_tenure_ends_a_stuck_body<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let longest = options(
-        waiting(Duration::ZERO, ms(300))
+        waiting(Duration::ZERO, ms(300) * W::PACE)
             .auto_extend(true)
-            .max_tenure(ms(900)),
+            .max_tenure(ms(900) * W::PACE),
     );
     let stuck = a
         .run_if_leader("x", &longest, |_| std::future::pending::<()>())

@@ -128,12 +128,16 @@ async fn e03_candidates_that_disagree_about_slots_never_exceed_their_own<W: Worl
 
 async fn e04_auto_extended_slots_stay<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let extended = options(waiting(Duration::ZERO, ms(600)).slots(2).auto_extend(true));
+    let extended = options(
+        waiting(Duration::ZERO, ms(600) * W::PACE)
+            .slots(2)
+            .auto_extend(true),
+    );
     let (first, second) = (
         lead(&a, "x", &extended).await,
         lead(&b, "x", &extended).await,
     );
-    let end = Instant::now() + ms(1_800);
+    let end = Instant::now() + ms(1_800) * W::PACE;
     while Instant::now() < end {
         assert!(is_skipped(&b, "x", &extended).await, "a third got in");
         sleep(ms(50)).await;
