@@ -296,7 +296,7 @@ async fn c09_shutdown_ends_what_is_held_and_refuses_what_comes<W: World>(world: 
 async fn c10_a_slow_body_keeps_its_lease_until_it_has_ended<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let notify = options(
-        waiting(Duration::ZERO, ms(600) * W::PACE)
+        waiting(Duration::ZERO, ms(1_000))
             .auto_extend(true)
             .on_lost(OnLost::Notify),
     );
@@ -306,8 +306,8 @@ async fn c10_a_slow_body_keeps_its_lease_until_it_has_ended<W: World>(world: W) 
         elector
             .run_if_leader("x", &notify, |lease| async move {
                 lease.cancellation_token().cancelled().await;
-                // Longer than the lease: it has to be extended meanwhile.
-                sleep(ms(1_200) * W::PACE).await;
+                // Longer than the lease: it has to be extended meanwhile. Shorter than half the grace of a shutdown.
+                sleep(ms(1_500)).await;
                 end.store(true, Ordering::SeqCst);
             })
             .await
