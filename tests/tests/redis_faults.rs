@@ -194,9 +194,14 @@ async fn a05_a_grant_that_comes_after_its_lease_is_none_and_is_given_back() {
         .unwrap();
     // The claim is executed when its lease, counted from when it was sent, is over already.
     proxy.delay_requests(ms(3_200));
-    let brief = options(waiting(Duration::ZERO, ms(3_000)));
-    let late = through.try_acquire("x", &brief).await;
-    match late {
+    let late = tokio::spawn(async move {
+        let brief = options(waiting(Duration::ZERO, ms(3_000)));
+        through.try_acquire("x", &brief).await
+    });
+    // By then it is on its way; what follows it is not delayed.
+    sleep(ms(1_000)).await;
+    proxy.delay_requests(Duration::ZERO);
+    match late.await.unwrap() {
         Err(LeaderError::Backend {
             kind: BackendKind::TimedOut,
             ..
@@ -204,7 +209,6 @@ async fn a05_a_grant_that_comes_after_its_lease_is_none_and_is_given_back() {
         other => panic!("elected, or skipped, by an answer that came too late: {other:?}"),
     }
     // The store has just granted it three seconds. It is given back long before they are over.
-    proxy.delay_requests(Duration::ZERO);
     let wait = options(waiting(ms(2_000), Duration::from_secs(60)));
     let _next = lead(&direct, "x", &wait).await;
 }

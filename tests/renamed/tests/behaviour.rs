@@ -472,3 +472,24 @@ async fn options_of_the_users_own_are_honoured() {
     assert!(remaining <= Duration::from_secs(1));
     assert!(elector.state("x:a").await.unwrap().holders().is_empty());
 }
+
+/// Named like a parameter of the function below, but for a slip: it is found all the same.
+#[allow(
+    non_upper_case_globals,
+    reason = "what is to be told from a parameter's name"
+)]
+const region_: &str = "eu";
+
+#[leader_election(name = "feed:{region_}", wait = "0s")]
+async fn named_by_something_in_scope(region: &str) -> Result<(), LeaderError> {
+    let lease = current_lease().ok_or(LeaderError::NotLeading)?;
+    assert_eq!(lease.name().as_str(), format!("feed:{region}"));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_looks_like_a_slip_does_not_run_the_body_unguarded() {
+    with_elector(leading(), named_by_something_in_scope("eu"))
+        .await
+        .unwrap();
+}
