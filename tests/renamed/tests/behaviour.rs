@@ -480,7 +480,7 @@ async fn options_of_the_users_own_are_honoured() {
 )]
 const region_: &str = "eu";
 
-#[leader_election(name = "feed:{region_}", wait = "0s")]
+#[leader_election(name = "feed:{region_}", wait = "0s", crate = "leader")]
 async fn named_by_something_in_scope(region: &str) -> Result<(), LeaderError> {
     let lease = current_lease().ok_or(LeaderError::NotLeading)?;
     assert_eq!(lease.name().as_str(), format!("feed:{region}"));
