@@ -64,6 +64,11 @@ fn main() -> ExitCode {
         }
         ["--redis", url] => {
             let url = (*url).to_owned();
+            // Once before anything begins, so that a server which cannot be used is told in one line.
+            if let Err(error) = check(&url) {
+                eprintln!("order_feed: {error}");
+                return ExitCode::FAILURE;
+            }
             play("Redis", move |node_id| connect(url.clone(), node_id))
         }
         ["-h" | "--help"] => {
@@ -81,6 +86,17 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+fn check(url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let elector = RedisElector::connect(url).await?;
+        elector.shutdown().await;
+        Ok(())
+    })
 }
 
 async fn connect(url: String, node_id: String) -> Result<Arc<dyn Elector>, LeaderError> {
