@@ -242,7 +242,8 @@ fn flag(key: &Ident) -> Expr {
 }
 
 /// The literal that an expression is, also when a `macro_rules` has handed it on.
-fn literal(value: &Expr) -> Option<&Lit> {
+/// A literal, also one that came through a `macro_rules` macro.
+pub(crate) fn literal(value: &Expr) -> Option<&Lit> {
     match value {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),
         Expr::Group(group) => literal(&group.expr),

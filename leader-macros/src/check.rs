@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprLit, Lit, LitStr, Type};
+use syn::{Lit, LitStr, Type};
 
-use crate::args::{Args, Mistakes, Name, OnError, Time};
+use crate::args::{Args, Mistakes, Name, OnError, Time, literal};
 use crate::item::Item;
 use crate::name::{self, Unknown};
 use crate::shape::{self, Kind, Shape};
@@ -189,14 +189,10 @@ fn plain_value(args: &Args, shape: &Shape, mistakes: &mut Mistakes) {
 }
 
 fn stream(args: &Args, mistakes: &mut Mistakes) {
-    let extended = match &args.auto_extend {
-        None => false,
-        Some(Expr::Lit(ExprLit {
-            lit: Lit::Bool(flag),
-            ..
-        })) => flag.value,
-        Some(_) => true,
-    };
+    let extended = args.auto_extend.as_ref().is_some_and(|flag| {
+        // An expression is taken at its word.
+        !matches!(literal(flag), Some(Lit::Bool(flag)) if !flag.value)
+    });
     let unreadable = args
         .keys
         .iter()

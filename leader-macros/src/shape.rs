@@ -35,10 +35,19 @@ pub(crate) struct Shape {
     pub(crate) returned: Option<Type>,
 }
 
+/// The type itself, without the invisible group around one that came through a `macro_rules` macro.
+fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        ty => ty,
+    }
+}
+
 /// Finds out the shape from the signature, or from the key `kind` where the signature hides it.
 pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
     let returned = match &sig.output {
-        ReturnType::Type(_, returned) => (**returned).clone(),
+        ReturnType::Type(_, returned) => bare(returned).clone(),
         ReturnType::Default => syn::parse_quote_spanned!(sig.ident.span()=> ()),
     };
     if sig.asyncness.is_some() {
@@ -56,8 +65,9 @@ pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
         _ => None,
     };
     let (wrap, (kind, output)) = match (found, told) {
+        // Whoever says the kind says that the type's name does not: it may be an alias of any shape.
+        (_, Some(kind)) if matches!(returned, Type::Path(_)) => (Wrap::Boxed, (kind, None)),
         (Some((wrap, (kind, output))), _) => (wrap, (kind, output)),
-        (None, Some(kind)) if matches!(returned, Type::Path(_)) => (Wrap::Boxed, (kind, None)),
         _ => return Err(no_shape(sig)),
     };
     let may_be_written = !mentions_impl(&returned);

@@ -450,3 +450,39 @@ async fn d04_methods_with_every_kind_of_self() {
         Some(6)
     );
 }
+
+/// Types that are not what their names say, or come through a macro of the user's.
+mod of_any_origin {
+    use super::{Future, LeaderError, LocalElector, Pin, leader_election, with_elector};
+
+    /// Of the name of a well-known one, but its one parameter is not the output.
+    type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<Option<T>, LeaderError>> + Send>>;
+
+    #[leader_election(name = "own-alias", kind = "future", crate = "leader")]
+    fn charged(amount: u8) -> BoxFuture<u8> {
+        Box::pin(async move { Ok(Some(amount)) })
+    }
+
+    macro_rules! annotated {
+        ($name:ident, $returned:ty) => {
+            #[leader_election(name = "through-macro-rules", crate = "leader")]
+            fn $name(amount: u8) -> $returned {
+                Box::pin(async move { Ok(Some(amount)) })
+            }
+        };
+    }
+
+    annotated!(
+        through_macro_rules,
+        Pin<Box<dyn Future<Output = Result<Option<u8>, LeaderError>> + Send>>
+    );
+
+    #[tokio::test(start_paused = true)]
+    async fn d04_types_of_any_origin_are_read() {
+        with_elector(LocalElector::new(), async {
+            assert_eq!(charged(7).await.unwrap(), Some(7));
+            assert_eq!(through_macro_rules(8).await.unwrap(), Some(8));
+        })
+        .await;
+    }
+}
