@@ -21,12 +21,13 @@ pub trait ElectorExt: Elector {
     /// Stands for election and returns the lease, or `None` when somebody else led until the wait was over.
     ///
     /// Tasks of one elector that wait for the same name queue in memory, first come, first served. A `wait` of zero
-    /// asks once, past the queue. Inside a guarded run of the same name this is a second, competing attempt; only
-    /// runs nest.
+    /// asks once, past the queue. Whoever has just released a name that others wait for lets them go first for ten
+    /// milliseconds. Inside a guarded run of the same name this is a second, competing attempt; only runs nest.
     ///
     /// # Errors
     ///
-    /// [`LeaderError::InvalidName`], [`LeaderError::ShutDown`], or [`LeaderError::Backend`] when the store did not
+    /// [`LeaderError::InvalidName`], [`LeaderError::ShutDown`], [`LeaderError::NoRuntime`] outside a Tokio runtime, or
+    /// [`LeaderError::Backend`] when the store did not
     /// answer, at the latest one command timeout after the wait. A failing store is never reported as `None`.
     ///
     /// # Cancellation safety
@@ -323,7 +324,7 @@ pub trait ElectorExt: Elector {
     ///
     /// # Errors
     ///
-    /// [`LeaderError::InvalidName`], [`LeaderError::ShutDown`], [`LeaderError::Backend`].
+    /// [`LeaderError::InvalidName`], [`LeaderError::ShutDown`], [`LeaderError::NoRuntime`], [`LeaderError::Backend`].
     ///
     /// # Cancellation safety
     ///
@@ -344,7 +345,7 @@ pub trait ElectorExt: Elector {
     ///
     /// # Errors
     ///
-    /// [`LeaderError::InvalidName`], [`LeaderError::ShutDown`], [`LeaderError::Backend`].
+    /// [`LeaderError::InvalidName`], [`LeaderError::ShutDown`], [`LeaderError::NoRuntime`], [`LeaderError::Backend`].
     ///
     /// # Cancellation safety
     ///
@@ -372,7 +373,8 @@ pub trait ElectorExt: Elector {
     ///
     /// # Cancellation safety
     ///
-    /// Dropped half-way, the elector stays closed to new attempts; call it again to finish.
+    /// It is done in a task of its own: dropped half-way, it goes on in the background. Outside a runtime nobody can be
+    /// asked or waited for; what is held is then lost and released at once, as far as the store can without waiting.
     fn shutdown(&self) -> impl Future<Output = ()> {
         self.close()
     }

@@ -40,6 +40,12 @@ fn endless() -> leader_core::LeaseOptions {
     options(waiting(LIMIT * 10, LIMIT * 10))
 }
 
+/// Lets the server know the scripts, so that the next claim is one request.
+async fn warm_up(elector: &RedisElector) {
+    let lease = lead(elector, "warm-up", &at_once()).await;
+    lease.release().await.unwrap();
+}
+
 async fn until_free(elector: &RedisElector, name: &str) {
     until("the slot is free", LIMIT, async || {
         elector
@@ -123,11 +129,7 @@ async fn an_uncontended_run_is_two_commands() {
 async fn a03_a_reply_that_was_lost_is_recognised_by_the_next_claim() {
     let (_server, proxy, through, direct) = behind_proxy().await;
     // Once before, so that the script is loaded.
-    lead(&through, "warm-up", &at_once())
-        .await
-        .release()
-        .await
-        .unwrap();
+    warm_up(&through).await;
     let lost = proxy.lose_reply_to("EVALSHA");
     let lease = lead(&through, "x", &patient()).await;
     timeout(LIMIT, lost.happened())
@@ -155,11 +157,7 @@ async fn a03_a_reply_that_was_lost_is_recognised_by_the_next_claim() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a04_an_attempt_dropped_in_flight_leaves_the_slot_free() {
     let (_server, proxy, through, direct) = behind_proxy().await;
-    lead(&through, "warm-up", &at_once())
-        .await
-        .release()
-        .await
-        .unwrap();
+    warm_up(&through).await;
     for _ in 0..20 {
         proxy.hold_replies();
         let attempt = {
@@ -187,11 +185,7 @@ async fn a05_a_grant_that_comes_after_its_lease_is_none_and_is_given_back() {
     let builder = RedisElector::builder().url(proxy.url());
     let through = builder.command_timeout(LIMIT).connect().await.unwrap();
     let direct = connect(&server.url(), "direct").await;
-    lead(&through, "warm-up", &at_once())
-        .await
-        .release()
-        .await
-        .unwrap();
+    warm_up(&through).await;
     // The claim is executed when its lease, counted from when it was sent, is over already.
     proxy.delay_requests(ms(3_200));
     let late = tokio::spawn(async move {
@@ -220,11 +214,7 @@ async fn a05_a_stalled_server_gives_no_lease_and_keeps_none() {
         connect(&server.url(), "a").await,
         connect(&server.url(), "b").await,
     );
-    lead(&a, "warm-up", &at_once())
-        .await
-        .release()
-        .await
-        .unwrap();
+    warm_up(&a).await;
     server.command(&["CLIENT", "PAUSE", "1200", "WRITE"]).await;
     let stalled = a.try_acquire("x", &at_once()).await;
     assert!(
