@@ -183,10 +183,11 @@ async fn replica_follows_and_is_promoted() {
 
     replica.freeze().await;
     primary.command(&["SET", "a", "2"]).await;
-    primary.kill().await;
     replica.thaw().await;
-    replica.promote().await;
+    replica.until_in_sync_with(&primary).await;
     assert_eq!(replica.command(&["GET", "a"]).await.integer(), 2);
+    primary.kill().await;
+    replica.promote().await;
     replica.command(&["SET", "b", "1"]).await;
     assert_eq!(replica.command(&["GET", "b"]).await.integer(), 1);
 }

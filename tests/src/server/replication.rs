@@ -55,8 +55,8 @@ impl Server {
         Self::replica_at(primary, primary.addr).await
     }
 
-    /// As [`Server::replica_of`], by way of a proxy before the primary. What is in it when the primary is killed never
-    /// arrives; what has gone to a frozen replica does, once it thaws, also from a primary that is dead by then.
+    /// As [`Server::replica_of`], by way of a proxy before the primary. What a black hole has swallowed never arrives;
+    /// what was sent to a frozen replica by a primary that was killed meanwhile may, once it thaws.
     ///
     /// # Panics
     ///
