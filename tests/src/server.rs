@@ -55,7 +55,7 @@ pub struct Server {
 }
 
 enum Backend {
-    Binary(binary::Binary),
+    Binary(Box<binary::Binary>),
     Shared,
     #[cfg(feature = "testcontainers")]
     Docker(docker::Docker),
@@ -141,7 +141,7 @@ impl ServerBuilder {
                     addr,
                     client,
                     admin,
-                    backend: Backend::Binary(binary),
+                    backend: Backend::Binary(Box::new(binary)),
                     _turn: None,
                 }
             }

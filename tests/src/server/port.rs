@@ -16,8 +16,8 @@ pub(super) struct ReservedPort {
     /// The mark that it is taken: the UDP port of the same number, which nobody needs and which is freed even when
     /// this process is killed.
     _mark: UdpSocket,
-    /// The mark of the port on which the nodes of a cluster talk among themselves.
-    _bus: Option<UdpSocket>,
+    /// The port on which the nodes of a cluster talk among themselves.
+    _bus: Option<Box<ReservedPort>>,
 }
 
 /// From a node's port to the one on which it talks to other nodes.
@@ -34,7 +34,7 @@ impl ReservedPort {
             let bus = Self::try_port(port + TO_BUS)?;
             let node = Self::try_port(port)?;
             Some(Self {
-                _bus: Some(bus._mark),
+                _bus: Some(Box::new(bus)),
                 ..node
             })
         })
