@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leader_core::{LeaderError, NodeId, Step};
 
-use crate::client::{Connection, Endpoint, Purpose, Shared, Terms};
+use crate::client::{Endpoint, Link, Shared, Terms};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
@@ -149,7 +149,8 @@ impl RedisElectorBuilder {
             stated: timeout,
             lodging: lodging.clone(),
         };
-        let (endpoint, limit) = (way.endpoint(), timeout * 2);
+        let endpoint = way.endpoint();
+        let limit = timeout * endpoint.patience();
         // Where the time limit has a clock, wherever the caller is.
         let connect = lodging.spawn({
             let terms = terms.clone();
@@ -162,7 +163,7 @@ impl RedisElectorBuilder {
             .await
             .unwrap_or_else(|error| Err(Failure::Client(error.to_string())))
             .map_err(refused)?;
-        let wakeups = Wakeups::new(endpoint, terms);
+        let wakeups = Wakeups::new(endpoint, commands.known(), terms);
         Ok(RedisStore::new(
             commands,
             wakeups,
@@ -178,14 +179,11 @@ impl RedisElectorBuilder {
         match (&self.url, &self.client) {
             (Some(url), None) => Ok(Way::Open(url::endpoint(url)?)),
             (None, Some(client)) => {
-                let reason = if !Endpoint::of(client).is_one_server() {
-                    "Cluster and Sentinel come in a later version; pass a client of one server"
-                } else if self.own_runtime {
-                    "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it"
-                } else {
-                    return Ok(Way::Share(client.clone()));
-                };
-                Err(LeaderError::invalid_options("client", reason))
+                if self.own_runtime {
+                    let reason = "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it";
+                    return Err(LeaderError::invalid_options("client", reason));
+                }
+                Ok(Way::Share(client.clone()))
             }
             (None, None) => Err(LeaderError::invalid_options(
                 "url",
@@ -234,13 +232,13 @@ impl Way {
         }
     }
 
-    async fn go(self, terms: &Terms) -> Result<Connection, Failure> {
-        let connection = match self {
-            Self::Open(endpoint) => Connection::open(&endpoint, Purpose::Commands, terms).await?,
-            Self::Share(client) => Connection::share(client, terms)?,
+    async fn go(self, terms: &Terms) -> Result<Link, Failure> {
+        let link = match self {
+            Self::Open(endpoint) => Link::open(&endpoint, terms).await?,
+            Self::Share(client) => Link::share(client, terms)?,
         };
-        connection.ping().await?;
-        Ok(connection)
+        link.ping().await?;
+        Ok(link)
     }
 }
 

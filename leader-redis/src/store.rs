@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::future::join_all;
 use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
@@ -12,12 +13,12 @@ use leader_core::store::{
 use leader_core::{Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
-use crate::client::{Arg, Connection};
+use crate::client::{Arg, Link};
 use crate::fault::Failure;
 use crate::keys::Keys;
-use crate::reply::{self, Released};
+use crate::reply::{self, Released, Reply};
 use crate::runtime::{Lodging, OwnRuntime};
-use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE};
+use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
 /// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
@@ -56,7 +57,7 @@ pub struct RedisStore {
 
 /// Dropped in this order: connections before their runtime.
 struct Inner {
-    commands: Connection,
+    commands: Link,
     wakeups: Wakeups,
     keys: Keys,
     address: String,
@@ -70,7 +71,7 @@ struct Inner {
 
 impl RedisStore {
     pub(crate) fn new(
-        commands: Connection,
+        commands: Link,
         wakeups: Wakeups,
         keys: Keys,
         address: String,
@@ -104,11 +105,36 @@ impl Inner {
         failure.into().at(&self.address, Some(key))
     }
 
+    /// A script call for all, or on a cluster one for each slot, all at once.
     async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<String> = batch.iter().map(|e| self.keys.record(&e.name)).collect();
+        let groups = self.commands.groups(&keys);
+        if let [_] = groups.as_slice() {
+            return self.extend_group(batch.iter(), &keys).await;
+        }
+        let each = groups.iter().map(async |group| {
+            let keys: Vec<String> = group.iter().map(|at| keys[*at].clone()).collect();
+            let extensions = group.iter().map(|at| &batch[*at]);
+            (group, self.extend_group(extensions, &keys).await)
+        });
+        let mut answers: Vec<Option<Result<ExtendReply, StoreError>>> = vec![None; batch.len()];
+        for (group, replies) in join_all(each).await {
+            for (at, reply) in group.iter().zip(replies) {
+                answers[*at] = Some(reply);
+            }
+        }
+        // Each is in one group.
+        answers.into_iter().flatten().collect()
+    }
+
+    async fn extend_group(
+        &self,
+        group: impl Iterator<Item = &Extension> + Clone,
+        keys: &[String],
+    ) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let tokens: Vec<String> = batch.iter().map(|e| e.token.to_hex()).collect();
-        let each = batch.iter().zip(&tokens).flat_map(|(extension, token)| {
+        let tokens: Vec<String> = group.clone().map(|e| e.token.to_hex()).collect();
+        let each = group.zip(&tokens).flat_map(|(extension, token)| {
             [
                 Arg::Text(token),
                 Arg::Number(u64::from(extension.slot)),
@@ -117,7 +143,7 @@ impl Inner {
         });
         let args: Vec<Arg<'_>> = each.collect();
         let answers = match self.commands.run(&EXTEND, &keys, &args).await {
-            Ok(answer) => reply::extend(&answer, batch.len()).map_err(Failure::from),
+            Ok(answer) => reply::extend(&answer, keys.len()).map_err(Failure::from),
             Err(failure) => Err(failure),
         };
         match answers {
@@ -126,7 +152,7 @@ impl Inner {
                 .zip(&keys)
                 .map(|(answer, key)| answer.map_err(|oddity| self.error(key, oddity)))
                 .collect(),
-            Err(failure) => vec![Err(failure.at(&self.address, None)); batch.len()],
+            Err(failure) => vec![Err(failure.at(&self.address, None)); keys.len()],
         }
     }
 
@@ -141,9 +167,10 @@ impl Inner {
             Arg::Number(micros(release.keep)),
             Arg::Number(release.mark.map_or(0, |mark| micros(mark).max(1))),
             Arg::Text(&channel),
+            Arg::Text(self.tell()),
         ];
         let mark = self.keys.mark(&release.name, &token);
-        let answer = self.commands.run(&RELEASE, &[&key, &mark], &args).await;
+        let answer = self.run_with_mark(&RELEASE, &key, &mark, &args).await;
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
@@ -159,6 +186,32 @@ impl Inner {
             },
             reply => reply,
         })
+    }
+
+    /// Runs a script that may need the mark of a token besides the record.
+    async fn run_with_mark(
+        &self,
+        script: &Script,
+        key: &str,
+        mark: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Reply, Failure> {
+        if !self.commands.has_slots() {
+            return self.commands.run(script, &[key, mark], args).await;
+        }
+        // Of several keys, one of which has been moved or was never there, a node says to try again later.
+        let mut args = args.to_vec();
+        args.push(Arg::Text(mark));
+        self.commands.run(script, &[key], &args).await
+    }
+
+    /// The command by which scripts tell of releases.
+    fn tell(&self) -> &'static str {
+        if self.commands.has_slots() {
+            "SPUBLISH"
+        } else {
+            "PUBLISH"
+        }
     }
 
     /// How many watchers were told, when the server told `connections`: this process listens on one connection,
@@ -183,7 +236,7 @@ impl LeaseStore for RedisStore {
             Arg::Text(claim.node_id.as_str()),
         ];
         let mark = inner.keys.mark(&claim.name, &token);
-        let answer = inner.commands.run(&CLAIM, &[&key, &mark], &args).await;
+        let answer = inner.run_with_mark(&CLAIM, &key, &mark, &args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| inner.error(&key, failure))
@@ -235,7 +288,11 @@ impl LeaseStore for RedisStore {
         let channel = inner.keys.channel(name);
         let answer = inner
             .commands
-            .run(&EVICT, &[&key], &[Arg::Text(&channel)])
+            .run(
+                &EVICT,
+                &[&key],
+                &[Arg::Text(&channel), Arg::Text(inner.tell())],
+            )
             .await;
         answer
             .and_then(|answer| Ok(reply::evict(&answer)?))

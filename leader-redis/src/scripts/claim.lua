@@ -1,7 +1,7 @@
 -- claim: takes the lowest free slot of a name, or says why not.
 --
 -- KEYS[1]  the name's record
--- KEYS[2]  the mark of the attempt's token
+-- KEYS[2]  the mark of the attempt's token; on a cluster ARGV[5], since a slot that is being moved refuses several keys
 -- ARGV[1]  the attempt's token, 32 hexadecimal digits
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
@@ -45,7 +45,7 @@ for i = 1, #record, 2 do
 end
 if #record > 0 and not last then return {'foreign'} end
 
-local marked = ends and ends > now and redis.call('EXISTS', KEYS[2]) == 1
+local marked = ends and ends > now and redis.call('EXISTS', KEYS[2] or ARGV[5]) == 1
 if marked or (live >= slots and not mine) then
   -- A write that changes nothing: a server that cannot grant must say so, and not that somebody else leads.
   redis.call('HDEL', key, '')
