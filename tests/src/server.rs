@@ -6,6 +6,7 @@ mod docker;
 mod leash;
 mod login;
 mod port;
+mod replication;
 mod settings;
 mod shared;
 mod source;
