@@ -96,7 +96,7 @@ async fn g01_under_contention_the_tokens_inside_never_go_back() {
                 tokio::task::yield_now().await;
                 match gate.enter(token(fence)).await {
                     Ok(mut written) => {
-                        assert!(*written <= fence, "{fence} came after {written:?}");
+                        assert!(*written <= fence, "{fence} came after {}", *written);
                         tokio::task::yield_now().await;
                         *written = fence;
                     }

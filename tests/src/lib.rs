@@ -2,6 +2,7 @@
 //! for a condition instead of sleeping.
 //!
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
+//! - [`Postgres`]: a database of the test's own, as the resource that leaders write to.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
 //! - [`World`] and [`on_every_store!`]: one story, played on each store.
@@ -9,6 +10,7 @@
 //!
 //! The harness panics where a test cannot go on, with a text that says what to do about it.
 
+mod postgres;
 mod process;
 mod proxy;
 pub mod resp;
@@ -17,6 +19,7 @@ mod signal;
 mod until;
 mod world;
 
+pub use postgres::Postgres;
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;
