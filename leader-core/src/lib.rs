@@ -57,7 +57,7 @@
 //!
 //! What a lease cannot do: undo a side effect that has already left the process. A leader that was paused in the middle
 //! of a write does not know it. For that, send the fencing token along, and let the resource refuse a lower one than
-//! it has seen.
+//! it has seen: [`fencing`].
 //!
 //! # The parts
 //!
@@ -84,6 +84,7 @@ mod engine;
 mod error;
 mod event;
 mod ext;
+pub mod fencing;
 mod guard;
 mod hints;
 mod lease;

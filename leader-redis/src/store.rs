@@ -14,10 +14,11 @@ use tokio::runtime::Handle;
 
 use crate::client::{Arg, Connection};
 use crate::fault::Failure;
+use crate::fenced::FencedKey;
 use crate::keys::Keys;
-use crate::reply::{self, Released};
+use crate::reply::{self, Released, Reply};
 use crate::runtime::{Lodging, OwnRuntime};
-use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE};
+use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
 /// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
@@ -90,6 +91,29 @@ impl RedisStore {
                 complained: AtomicBool::new(false),
             }),
         }
+    }
+
+    /// A value at `key` that is written with a fencing token only, on this store's connection. Nothing is sent for it
+    /// yet.
+    #[must_use]
+    pub fn fenced_key(&self, key: impl Into<String>) -> FencedKey {
+        FencedKey::new(self.clone(), key.into())
+    }
+
+    /// Runs a script on a key of the application's.
+    pub(crate) async fn run_for_value(
+        &self,
+        script: &Script,
+        key: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Reply, StoreError> {
+        let answer = self.inner.commands.run(script, &[key], args).await;
+        answer.map_err(|failure| self.value_error(key, failure))
+    }
+
+    /// What went wrong with a key of the application's.
+    pub(crate) fn value_error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
+        failure.into().at_value(&self.inner.address, key)
     }
 
     /// The runtime on which the connections live.
