@@ -31,7 +31,7 @@
 //! ```
 //!
 //! A `Stream` is guarded in the same way: [`ElectorExt::guard_stream`]. It claims at its first poll, and holds across its
-//! items.
+//! items. Who leads for days campaigns: [`ElectorExt::campaign`]. Which call is for which job: [`guide`].
 //!
 //! # The words
 //!
@@ -86,6 +86,8 @@ mod error;
 mod event;
 mod ext;
 mod guard;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 mod health;
 mod hints;
 mod lease;

@@ -683,3 +683,30 @@ fn f04_nobody_leads_past_the_deadline_when_every_task_is_stuck() {
     let ended = futures::executor::block_on(campaign.ended());
     assert_eq!(ended.unwrap(), CampaignEnd::RuntimeEnded);
 }
+
+#[tokio::test(start_paused = true)]
+async fn campaigns_leave_nothing_behind() {
+    let elector = leader_core::StoreElector::builder(leader_core::LocalStore::new()).build();
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let before = metrics.num_alive_tasks();
+    for round in 0..100 {
+        let campaign = elector.campaign("x", &patient(), until_asked);
+        let waiting = elector.campaign("x", &patient(), until_asked);
+        until_leader(&campaign).await;
+        let observing = elector.observe("x").take(1).count().await;
+        assert_eq!(observing, 1);
+        if round % 2 == 0 {
+            campaign.stop().await.unwrap();
+            waiting.stop().await.unwrap();
+        }
+    }
+    until("all is over", LIMIT, async || {
+        metrics.num_alive_tasks() == before
+    })
+    .await;
+    assert_eq!(
+        elector.footprint(),
+        leader_core::testing::Footprint::default()
+    );
+    assert_eq!(elector.store().records(), 0);
+}
