@@ -24,7 +24,7 @@
 //! # What a user of the server must be allowed
 //!
 //! With access control lists: `~leader:* &leader:*` (the prefix of keys and channels), and the commands `evalsha eval
-//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`.
+//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`. Values of a [`FencedKey`] need their own keys and `persist` as well.
 //!
 //! # What it needs of the client
 //!
@@ -36,6 +36,7 @@ mod builder;
 mod client;
 mod elector;
 mod fault;
+mod fenced;
 mod keys;
 mod reply;
 mod runtime;
@@ -46,5 +47,6 @@ mod watch;
 
 pub use builder::RedisElectorBuilder;
 pub use elector::RedisElector;
+pub use fenced::{FencedKey, FencedValue};
 pub use fred;
 pub use store::RedisStore;

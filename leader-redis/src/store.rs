@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::client::{Arg, Link};
 use crate::fault::Failure;
+use crate::fenced::FencedKey;
 use crate::keys::Keys;
 use crate::reply::{self, Released, Reply};
 use crate::runtime::{Lodging, OwnRuntime};
@@ -91,6 +92,29 @@ impl RedisStore {
                 complained: AtomicBool::new(false),
             }),
         }
+    }
+
+    /// A value at `key` that is written with a fencing token only, on this store's connection. Nothing is sent for it
+    /// yet.
+    #[must_use]
+    pub fn fenced_key(&self, key: impl Into<String>) -> FencedKey {
+        FencedKey::new(self.clone(), key.into())
+    }
+
+    /// Runs a script on a key of the application's.
+    pub(crate) async fn run_for_value(
+        &self,
+        script: &Script,
+        key: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Reply, StoreError> {
+        let answer = self.inner.commands.run(script, &[key], args).await;
+        answer.map_err(|failure| self.value_error(key, failure))
+    }
+
+    /// What went wrong with a key of the application's.
+    pub(crate) fn value_error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
+        failure.into().at_value(&self.inner.address, key)
     }
 
     /// The runtime on which the connections live.
@@ -229,14 +253,20 @@ impl LeaseStore for RedisStore {
         let inner = &*self.inner;
         let key = inner.keys.record(&claim.name);
         let token = claim.token.to_hex();
+        let slot = claim.slot.map(|slot| slot.to_string());
         let args = [
             Arg::Text(&token),
             Arg::Number(micros(claim.lease)),
             Arg::Number(u64::from(claim.slots.max(1))),
             Arg::Text(claim.node_id.as_str()),
+            Arg::Number(claim.at_least.get()),
+            Arg::Text(slot.as_deref().unwrap_or_default()),
         ];
+        let plain =
+            slot.is_none() && claim.at_least == Revision::default() && !inner.commands.has_slots();
+        let args = if plain { &args[..4] } else { &args };
         let mark = inner.keys.mark(&claim.name, &token);
-        let answer = inner.run_with_mark(&CLAIM, &key, &mark, &args).await;
+        let answer = inner.run_with_mark(&CLAIM, &key, &mark, args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| inner.error(&key, failure))

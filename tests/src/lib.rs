@@ -4,6 +4,7 @@
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
 //! - [`Cluster`]: three primaries with a replica each, whose slots can be moved and whose nodes can be killed.
 //! - [`Sentinels`]: a primary, its replicas, and the three sentinels that replace it when it is gone.
+//! - [`Postgres`]: a database of the test's own, as the resource that leaders write to.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
 //! - [`World`] and [`on_every_store!`]: one story, played on each store.
@@ -12,6 +13,7 @@
 //! The harness panics where a test cannot go on, with a text that says what to do about it.
 
 mod cluster;
+mod postgres;
 mod process;
 mod proxy;
 pub mod resp;
@@ -22,6 +24,7 @@ mod until;
 mod world;
 
 pub use cluster::{Cluster, Migration};
+pub use postgres::Postgres;
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;

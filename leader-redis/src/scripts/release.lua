@@ -1,7 +1,8 @@
 -- release: ends the tenure of a token, tells watchers, and leaves a mark for the token if asked to.
 --
 -- KEYS[1]  the name's record (see claim.lua)
--- KEYS[2]  the mark of the token; on a cluster ARGV[7], since a slot that is being moved refuses several keys
+-- KEYS[2]  the mark of the token; on a cluster it is the last argument instead, since a slot
+--          that is being moved refuses several keys
 -- ARGV[1]  the token, 32 hexadecimal digits
 -- ARGV[2]  the slot that was granted, or '' when any slot may hold the token
 -- ARGV[3]  for how many microseconds the slot stays taken
@@ -88,7 +89,7 @@ if reply[1] ~= 'released' then
 end
 if mark > 0 then
   local lives, ends, latest = mark / 1000, now + mark, tonumber(redis.call('HGET', key, 'm') or nil)
-  redis.call('SET', KEYS[2] or ARGV[7], '', 'PX', math.ceil(lives))
+  redis.call('SET', KEYS[2] or ARGV[#ARGV], '', 'PX', math.ceil(lives))
   if not last then
     redis.call('HSET', key, 'f', 0, 'm', ends)
   elseif not latest or ends > latest then
