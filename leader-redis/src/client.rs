@@ -102,8 +102,24 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects, and logs in if the endpoint says how. It is over within two limits.
+    /// Connects, and logs in if the endpoint says how. It is over within two limits, for each sentinel if there are any.
     pub(crate) async fn open(
+        endpoint: &Endpoint,
+        purpose: Purpose,
+        terms: &Terms,
+    ) -> Result<Self, Failure> {
+        let mut opened = Self::open_once(endpoint, purpose, terms).await;
+        // fred goes on to the next sentinel when one cannot be reached, but not when it is silent.
+        for endpoint in endpoint.with_another_sentinel_first() {
+            if !matches!(opened, Err(Failure::NoAnswer(_))) {
+                break;
+            }
+            opened = Self::open_once(&endpoint, purpose, terms).await;
+        }
+        opened
+    }
+
+    async fn open_once(
         endpoint: &Endpoint,
         purpose: Purpose,
         terms: &Terms,

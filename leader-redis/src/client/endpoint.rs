@@ -76,6 +76,21 @@ impl Endpoint {
         }
     }
 
+    /// The same, where each of the other sentinels is the first to be asked.
+    pub(super) fn with_another_sentinel_first(&self) -> Vec<Self> {
+        let ServerConfig::Sentinel { hosts, .. } = &self.config.server else {
+            return Vec::new();
+        };
+        let others = (1..hosts.len()).map(|first| {
+            let mut endpoint = self.clone();
+            if let ServerConfig::Sentinel { hosts, .. } = &mut endpoint.config.server {
+                hosts.rotate_left(first);
+            }
+            endpoint
+        });
+        others.collect()
+    }
+
     /// The servers that were named: the server itself, some nodes of the cluster, or sentinels.
     pub(crate) fn hosts(&self) -> Vec<Node> {
         let hosts = self.config.server.hosts().into_iter();
@@ -93,7 +108,8 @@ impl Endpoint {
         match self.layout() {
             Layout::OneServer => 2,
             Layout::Cluster => 4,
-            Layout::Sentinel => 2 + u32::try_from(self.hosts().len()).unwrap_or(u32::MAX - 2),
+            Layout::Sentinel => u32::try_from(self.hosts().len())
+                .map_or(u32::MAX, |sentinels| sentinels.saturating_mul(2) + 1),
         }
     }
 

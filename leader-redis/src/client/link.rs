@@ -143,7 +143,7 @@ impl Link {
             },
             Self::Many(cluster) => {
                 let each = channels.into_iter().map(async |channel| {
-                    let answer = cluster.subscribe(&channel).await;
+                    let answer = cluster.renew(&channel).await;
                     answer.map(|()| channel)
                 });
                 let (mut done, mut result) = (Vec::new(), Ok(()));

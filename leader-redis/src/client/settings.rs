@@ -85,6 +85,8 @@ pub(super) fn failure(error: &Error, limit: Duration) -> Failure {
         ErrorKind::Auth | ErrorKind::Cluster | ErrorKind::InvalidArgument => {
             Failure::Refused(words.to_owned())
         }
+        // A server that was asked for its cluster and has none.
+        ErrorKind::Config if has_code(words) => Failure::Refused(words.to_owned()),
         ErrorKind::Config | ErrorKind::Url => Failure::Client(words.to_owned()),
         // Whatever went wrong on the way from a sentinel to the primary.
         ErrorKind::Sentinel => match words {

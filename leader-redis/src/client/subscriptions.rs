@@ -85,6 +85,17 @@ impl Connection {
         let _ = client.sunsubscribe(channel).await;
     }
 
+    /// Whether there is a key of the channel's name, which is of no interest: but only who has the slot answers.
+    pub(super) async fn exists(
+        &self,
+        visit: Visit,
+        channel: &str,
+        limit: Duration,
+    ) -> Result<Reply, Failure> {
+        let args = vec![channel.into()];
+        self.send("EXISTS", channel, args, visit, limit).await
+    }
+
     /// Says that somebody waits for the name of the channel.
     pub(super) async fn mark(
         &self,
