@@ -24,7 +24,8 @@
 //! # What a user of the server must be allowed
 //!
 //! With access control lists: `~leader:* &leader:*` (the prefix of keys and channels), and the commands `evalsha eval
-//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`.
+//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`;
+//! with acknowledgement by replicas also `wait`, or `waitaof` where it is on disk.
 //!
 //! # What it needs of the client
 //!
@@ -32,6 +33,7 @@
 //! facade at the levels `debug` and `trace` has commands in it, but not their arguments, unless its feature
 //! `network-logs` is on: then lease tokens are logged too.
 
+mod acks;
 mod builder;
 mod client;
 mod elector;
