@@ -60,6 +60,7 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg<'a> {
     Text(&'a str),
+    Bytes(&'a [u8]),
     Number(u64),
 }
 
@@ -67,6 +68,7 @@ impl From<Arg<'_>> for Value {
     fn from(arg: Arg<'_>) -> Self {
         match arg {
             Arg::Text(text) => text.into(),
+            Arg::Bytes(bytes) => bytes.into(),
             Arg::Number(number) => Self::Integer(i64::try_from(number).unwrap_or(i64::MAX)),
         }
     }
@@ -388,7 +390,10 @@ impl From<Value> for Reply {
         match value {
             Value::Integer(number) => Self::Number(number),
             Value::String(text) => Self::Text(text.to_string()),
-            Value::Bytes(bytes) => Self::Text(String::from_utf8_lossy(&bytes).into_owned()),
+            Value::Bytes(bytes) => match String::from_utf8(bytes.to_vec()) {
+                Ok(text) => Self::Text(text),
+                Err(bytes) => Self::Bytes(bytes.into_bytes()),
+            },
             Value::Null => Self::Nil,
             Value::Array(values) => Self::List(values.into_iter().map(Self::from).collect()),
             Value::Boolean(_) => Self::Strange("boolean"),

@@ -125,12 +125,19 @@ impl Failure {
 
     /// What the engine is told: the server's address and words. `key` is what the step was about.
     pub(crate) fn at(&self, address: &str, key: Option<&str>) -> StoreError {
+        self.told(address, key, "move it away, or set another key prefix")
+    }
+
+    /// As [`at`](Self::at), for a key that is the application's.
+    pub(crate) fn at_value(&self, address: &str, key: &str) -> StoreError {
+        self.told(address, Some(key), "move it away, or take another key")
+    }
+
+    fn told(&self, address: &str, key: Option<&str>, advice: &str) -> StoreError {
         let kind = self.kind();
         let mut words = self.words();
         if let (BackendKind::WrongType, Some(key)) = (kind, key) {
-            words = format!(
-                "`{key}` holds something else ({words}); move it away, or set another key prefix"
-            );
+            words = format!("`{key}` holds something else ({words}); {advice}");
         }
         let source = ServerError {
             address: address.to_owned(),

@@ -25,7 +25,8 @@
 //!
 //! With access control lists: `~leader:* &leader:*` (the prefix of keys and channels), and the commands `evalsha eval
 //! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`;
-//! with acknowledgement by replicas also `wait`, or `waitaof` where it is on disk.
+//! with acknowledgement by replicas also `wait`, or `waitaof` where it is on disk. Values of a [`FencedKey`] need their
+//! own keys and `persist` as well.
 //!
 //! # What it needs of the client
 //!
@@ -38,6 +39,7 @@ mod builder;
 mod client;
 mod elector;
 mod fault;
+mod fenced;
 mod keys;
 mod reply;
 mod runtime;
@@ -48,5 +50,6 @@ mod watch;
 
 pub use builder::RedisElectorBuilder;
 pub use elector::RedisElector;
+pub use fenced::{FencedKey, FencedValue};
 pub use fred;
 pub use store::RedisStore;

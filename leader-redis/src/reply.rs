@@ -6,11 +6,15 @@ use std::time::Duration;
 use leader_core::store::{ClaimReply, ExtendReply, ReleaseReply, Revision};
 use leader_core::{FencingToken, Holder, LossReason, NodeId};
 
+use crate::fenced::FencedValue;
+
 /// A server's answer, in no client library's words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reply {
     Number(i64),
     Text(String),
+    /// What is no UTF-8.
+    Bytes(Vec<u8>),
     List(Vec<Reply>),
     Nil,
     /// Of a type that no command of ours is answered with.
@@ -137,6 +141,48 @@ pub(crate) fn evict(reply: &Reply) -> Result<u32, Oddity> {
     }
 }
 
+/// What became of a fenced write.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FencedSet {
+    Written,
+    Stale { seen: FencingToken },
+}
+
+pub(crate) fn fenced_set(reply: &Reply) -> Result<FencedSet, Oddity> {
+    match known(reply)? {
+        ("written", []) => Ok(FencedSet::Written),
+        ("stale", [seen]) => Ok(FencedSet::Stale {
+            seen: digits(seen)?,
+        }),
+        _ => Err(malformed(reply)),
+    }
+}
+
+pub(crate) fn fenced_get(reply: &Reply) -> Result<Option<FencedValue>, Oddity> {
+    match known(reply)? {
+        ("none", []) => Ok(None),
+        ("value", [fence, Reply::Text(value)]) => Ok(Some(FencedValue::new(
+            digits(fence)?,
+            value.as_bytes().to_vec(),
+        ))),
+        ("value", [fence, Reply::Bytes(value)]) => {
+            Ok(Some(FencedValue::new(digits(fence)?, value.clone())))
+        }
+        _ => Err(malformed(reply)),
+    }
+}
+
+/// A fencing token that was kept as text, by a script of ours or by somebody's hand.
+fn digits(reply: &Reply) -> Result<FencingToken, Oddity> {
+    match reply {
+        Reply::Text(digits) => digits
+            .parse()
+            .map(FencingToken::new)
+            .map_err(|_| Oddity::Foreign),
+        _ => Err(malformed(reply)),
+    }
+}
+
 /// The last revision that a record has, `None` when there is no record.
 pub(crate) fn revision(reply: &Reply) -> Result<Option<Revision>, Oddity> {
     match reply {
@@ -223,6 +269,7 @@ fn small(reply: &Reply) -> Result<u32, Oddity> {
 fn node_id(reply: &Reply) -> Result<NodeId, Oddity> {
     match reply {
         Reply::Text(id) => Ok(NodeId::new(id)),
+        Reply::Bytes(id) => Ok(NodeId::new(String::from_utf8_lossy(id))),
         _ => Err(malformed(reply)),
     }
 }
@@ -240,6 +287,7 @@ impl fmt::Display for Reply {
                 let shown: String = text.chars().take(24).collect();
                 write!(f, "{shown:?}")
             }
+            Self::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
             Self::List(list) => {
                 f.write_str("[")?;
                 for (n, reply) in list.iter().take(4).enumerate() {

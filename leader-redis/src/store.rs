@@ -15,10 +15,11 @@ use tokio::runtime::Handle;
 use crate::acks::{Acks, Answer};
 use crate::client::{Arg, Call, Connection};
 use crate::fault::Failure;
+use crate::fenced::FencedKey;
 use crate::keys::Keys;
-use crate::reply::{self, Released};
+use crate::reply::{self, Released, Reply};
 use crate::runtime::{Lodging, OwnRuntime};
-use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE};
+use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
 /// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
@@ -101,6 +102,29 @@ impl RedisStore {
         }
     }
 
+    /// A value at `key` that is written with a fencing token only, on this store's connection. Nothing is sent for it
+    /// yet.
+    #[must_use]
+    pub fn fenced_key(&self, key: impl Into<String>) -> FencedKey {
+        FencedKey::new(self.clone(), key.into())
+    }
+
+    /// Runs a script on a key of the application's.
+    pub(crate) async fn run_for_value(
+        &self,
+        script: &Script,
+        key: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Reply, StoreError> {
+        let answer = self.inner.commands.run(script, &[key], args).await;
+        answer.map_err(|failure| self.value_error(key, failure))
+    }
+
+    /// What went wrong with a key of the application's.
+    pub(crate) fn value_error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
+        failure.into().at_value(&self.inner.address, key)
+    }
+
     /// The runtime on which the connections live.
     pub(crate) fn runtime(&self) -> &Handle {
         self.inner.lodging.handle()
@@ -122,14 +146,19 @@ impl Inner {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
         let key = self.keys.record(&claim.name);
         let token = claim.token.to_hex();
+        let slot = claim.slot.map(|slot| slot.to_string());
         let args = [
             Arg::Text(&token),
             Arg::Number(micros(claim.lease)),
             Arg::Number(u64::from(claim.slots.max(1))),
             Arg::Text(claim.node_id.as_str()),
+            Arg::Number(claim.at_least.get()),
+            Arg::Text(slot.as_deref().unwrap_or_default()),
         ];
+        let plain = slot.is_none() && claim.at_least == Revision::default();
+        let args = if plain { &args[..4] } else { &args };
         let mark = self.keys.mark(&claim.name, &token);
-        let answer = self.commands.run(&CLAIM, &[&key, &mark], &args).await;
+        let answer = self.commands.run(&CLAIM, &[&key, &mark], args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| self.error(&key, failure))
