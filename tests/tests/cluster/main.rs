@@ -1,0 +1,35 @@
+//! A Redis Cluster as a store: its slots move, its nodes die.
+
+mod conformance;
+mod failover;
+mod migration;
+mod shared;
+mod spread;
+mod wakeups;
+
+use std::time::Duration;
+
+use leader_redis::{RedisElector, RedisElectorBuilder};
+use leader_tests::Cluster;
+
+/// A shared machine stalls for longer than a cluster does.
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn builder(cluster: &Cluster, node_id: &str) -> RedisElectorBuilder {
+    RedisElector::builder()
+        .url(cluster.url())
+        .node_id(node_id)
+        .command_timeout(Duration::from_millis(1000))
+}
+
+async fn candidate(cluster: &Cluster, node_id: &str) -> RedisElector {
+    match builder(cluster, node_id).connect().await {
+        Ok(elector) => elector,
+        Err(error) => panic!("no candidate on {cluster:?}: {error}"),
+    }
+}
+
+/// The key of a name's record, for the harness.
+fn record(name: &str) -> String {
+    format!("leader:{{{name}}}:lease")
+}
