@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use futures::future::join_all;
 use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
@@ -202,7 +203,10 @@ impl Inner {
         let each = groups.iter().map(async |group| {
             let keys: Vec<String> = group.iter().map(|at| keys[*at].clone()).collect();
             let extensions = group.iter().map(|at| &batch[*at]);
-            (group, self.extend_group(extensions, &keys, limit).await)
+            (
+                group,
+                self.extend_group(extensions, &keys, limit).boxed().await,
+            )
         });
         let mut answers: Vec<Option<Result<ExtendReply, StoreError>>> = vec![None; batch.len()];
         for (group, replies) in join_all(each).await {
@@ -334,7 +338,8 @@ impl LeaseStore for RedisStore {
         let reply = inner.claim(claim).await?;
         if let (ClaimReply::Granted { slot, .. }, Some(_)) = (&reply, &inner.acks) {
             let rest = within(inner.step()).saturating_sub(asked.elapsed());
-            inner.confirm(claim, *slot, rest).await?;
+            // Boxed: whoever awaits an attempt has all of this in the type of his own future.
+            inner.confirm(claim, *slot, rest).boxed().await?;
         }
         Ok(reply)
     }
