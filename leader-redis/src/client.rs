@@ -4,6 +4,7 @@
 //! that end for good with their first failure or are half-open unnoticed. `settings` tells it otherwise. A command's
 //! options hold only for `custom`; the calls for scripts drop them (`clippy.toml` forbids those).
 
+mod acked;
 mod cluster;
 mod endpoint;
 mod incidents;
@@ -23,6 +24,7 @@ use fred::types::config::Options;
 use fred::types::{ClusterHash, CustomCommand, Value};
 use tokio::task::{AbortHandle, JoinHandle};
 
+pub(crate) use self::acked::{Acked, Call, Place, Wait};
 pub(crate) use self::endpoint::{Endpoint, Layout, Node};
 use self::incidents::Mishaps;
 pub(crate) use self::incidents::{Incident, Incidents};
@@ -278,12 +280,17 @@ impl Connection {
             Ok(value) => Ok(value.into()),
             Err(error) => Err(self.failure(&error)),
         };
-        match &answer {
+        self.note(&answer);
+        answer
+    }
+
+    /// Whether the server is heard of, and is still what it was.
+    fn note(&self, answer: &Result<Reply, Failure>) {
+        match answer {
             Err(Failure::NoAnswer(_)) => self.unheard(),
             Err(failure) if failure.is_from_a_replica() => self.demoted(),
             _ => self.unheard_since.store(0, Ordering::Relaxed),
         }
-        answer
     }
 
     /// The options of one command.

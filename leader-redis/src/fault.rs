@@ -1,10 +1,11 @@
 //! [`Failure`]: why there is no answer, or what the answer refuses. The only file that reads the text of servers'
 //! errors.
 
+use std::fmt;
 use std::time::Duration;
 
-use leader_core::BackendKind;
 use leader_core::store::StoreError;
+use leader_core::{BackendKind, LossReason};
 
 use crate::reply::Oddity;
 
@@ -23,8 +24,46 @@ pub(crate) enum Failure {
     Malformed(String),
     /// Something that is not ours stands at the key.
     Foreign,
+    /// It was executed, and acknowledged by fewer replicas than it has to be.
+    TooFew(Shortage),
+    /// What was granted was gone when replicas were asked to acknowledge it.
+    Gone(LossReason),
     /// The client library's own trouble.
     Client(String),
+}
+
+/// How many replicas acknowledged, and how many had to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    pub(crate) acknowledged: u64,
+    pub(crate) needed: u32,
+    pub(crate) within: Duration,
+    /// How many replicas are connected to the server, if it has told.
+    pub(crate) connected: Option<usize>,
+    /// What they had to do: `"acknowledged"`, say.
+    pub(crate) what: &'static str,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            acknowledged,
+            needed,
+            within,
+            connected,
+            what,
+        } = self;
+        let replicas = if *needed == 1 { "replica" } else { "replicas" };
+        write!(
+            f,
+            "{acknowledged} of {needed} {replicas} {what} within {within:?}"
+        )?;
+        match connected {
+            None => Ok(()),
+            Some(1) => write!(f, "; 1 is connected"),
+            Some(connected) => write!(f, "; {connected} are connected"),
+        }
+    }
 }
 
 /// Where to ask instead. An empty host is the one that was asked.
@@ -87,6 +126,8 @@ impl Failure {
             Self::Refused(words) => kind_of(words),
             Self::Malformed(_) => BackendKind::MalformedReply,
             Self::Foreign => BackendKind::WrongType,
+            Self::TooFew(_) => BackendKind::TooFewReplicas,
+            Self::Gone(_) => BackendKind::NotReady,
             Self::Client(_) => BackendKind::Other,
         }
     }
@@ -106,6 +147,10 @@ impl Failure {
             Self::Refused(words) => discreet(words),
             Self::Malformed(what) => what.clone(),
             Self::Foreign => "it is a hash that this library did not write".to_owned(),
+            Self::TooFew(shortage) => shortage.to_string(),
+            Self::Gone(reason) => {
+                format!("the grant was gone before replicas could acknowledge it: {reason}")
+            }
             Self::Client(words) => words.clone(),
         }
     }

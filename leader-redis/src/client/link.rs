@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::future::join_all;
 
 use super::cluster::Cluster;
@@ -94,7 +95,8 @@ impl Link {
     ) -> Result<Reply, Failure> {
         match self {
             Self::One(connection) => connection.run(script, keys, args).await,
-            Self::Many(cluster) => cluster.run(script, keys, args).await,
+            // Boxed: whoever awaits a step has all of this in the type of his own future.
+            Self::Many(cluster) => cluster.run(script, keys, args).boxed().await,
         }
     }
 
@@ -102,7 +104,7 @@ impl Link {
     pub(crate) async fn field(&self, key: &str, field: &str) -> Result<Reply, Failure> {
         match self {
             Self::One(connection) => connection.field(key, field).await,
-            Self::Many(cluster) => cluster.field(key, field).await,
+            Self::Many(cluster) => cluster.field(key, field).boxed().await,
         }
     }
 
