@@ -31,7 +31,7 @@
 //! ```
 //!
 //! A `Stream` is guarded in the same way: [`ElectorExt::guard_stream`]. It claims at its first poll, and holds across its
-//! items.
+//! items. Who leads for days campaigns: [`ElectorExt::campaign`]. Which call is for which job: [`guide`].
 //!
 //! # The words
 //!
@@ -79,6 +79,7 @@
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
 
+mod campaign;
 mod elector;
 mod engine;
 mod error;
@@ -86,11 +87,15 @@ mod event;
 mod ext;
 pub mod fencing;
 mod guard;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
+mod health;
 mod hints;
 mod lease;
 mod local;
 mod name;
 mod node;
+mod observe;
 mod options;
 mod outcome;
 #[doc(hidden)]
@@ -122,11 +127,16 @@ mod stream;
 pub mod testing;
 mod token;
 
+pub use campaign::{
+    BodyEnd, Campaign, CampaignEnd, CampaignOptions, CampaignOptionsBuilder, CampaignPhase,
+    CampaignStatus, Changes, IntoBodyEnd, LeadershipChange, Revocation, WhenBodyEnds,
+};
 pub use elector::{Elector, ElectorId};
 pub use engine::{BoxFuture, StoreElector, StoreElectorBuilder};
 pub use error::{BackendKind, LeaderError, LossReason, Step};
 pub use event::{Events, LeaderEvent, TenureId};
 pub use ext::ElectorExt;
+pub use health::{Health, Unproved};
 #[cfg(feature = "macros")]
 #[doc = include_str!("leader_election.md")]
 pub use leader_macros::leader_election;
@@ -134,6 +144,7 @@ pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};
 pub use name::LockName;
 pub use node::NodeId;
+pub use observe::Observing;
 pub use options::{LeaseOptions, LeaseOptionsBuilder, OnLost};
 pub use outcome::{Acquisition, RunOutcome, Skipped};
 pub use returns::{FromLeaderError, FromSkip};
@@ -143,3 +154,5 @@ pub use scope::{
 pub use state::{Holder, LeaderState};
 pub use stream::{GuardedStream, GuardedTryStream, StreamOutcome};
 pub use token::{FencingToken, Token};
+#[doc(no_inline)]
+pub use tokio_util::sync::CancellationToken;
