@@ -4,6 +4,7 @@
 //! that end for good with their first failure or are half-open unnoticed. `settings` tells it otherwise. A command's
 //! options hold only for `custom`; the calls for scripts drop them (`clippy.toml` forbids those).
 
+mod acked;
 mod endpoint;
 mod incidents;
 mod settings;
@@ -19,6 +20,7 @@ use fred::types::config::Options;
 use fred::types::{ClusterHash, CustomCommand, Value};
 use tokio::task::{AbortHandle, JoinHandle};
 
+pub(crate) use self::acked::{Acked, Call, Place, Wait};
 pub(crate) use self::endpoint::Endpoint;
 use self::incidents::Mishaps;
 pub(crate) use self::incidents::{Incident, Incidents};
@@ -186,12 +188,17 @@ impl Connection {
             Ok(value) => Ok(value.into()),
             Err(error) => Err(self.failure(&error)),
         };
+        self.note(&answer);
+        answer
+    }
+
+    /// Whether the server is heard of.
+    fn note(&self, answer: &Result<Reply, Failure>) {
         if let Err(Failure::NoAnswer(_)) = answer {
             self.unheard();
         } else {
             self.unheard_since.store(0, Ordering::Relaxed);
         }
-        answer
     }
 
     /// A connection on which nothing has been answered for long is replaced. fred does that only where nothing new is

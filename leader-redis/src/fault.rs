@@ -1,10 +1,11 @@
 //! [`Failure`]: why there is no answer, or what the answer refuses. The only file that reads the text of servers'
 //! errors.
 
+use std::fmt;
 use std::time::Duration;
 
-use leader_core::BackendKind;
 use leader_core::store::StoreError;
+use leader_core::{BackendKind, LossReason};
 
 use crate::reply::Oddity;
 
@@ -23,8 +24,46 @@ pub(crate) enum Failure {
     Malformed(String),
     /// Something that is not ours stands at the key.
     Foreign,
+    /// It was executed, and acknowledged by fewer replicas than it has to be.
+    TooFew(Shortage),
+    /// What was granted was gone when replicas were asked to acknowledge it.
+    Gone(LossReason),
     /// The client library's own trouble.
     Client(String),
+}
+
+/// How many replicas acknowledged, and how many had to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    pub(crate) acknowledged: u64,
+    pub(crate) needed: u32,
+    pub(crate) within: Duration,
+    /// How many replicas are connected to the server, if it has told.
+    pub(crate) connected: Option<usize>,
+    /// What they had to do: `"acknowledged"`, say.
+    pub(crate) what: &'static str,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            acknowledged,
+            needed,
+            within,
+            connected,
+            what,
+        } = self;
+        let replicas = if *needed == 1 { "replica" } else { "replicas" };
+        write!(
+            f,
+            "{acknowledged} of {needed} {replicas} {what} within {within:?}"
+        )?;
+        match connected {
+            None => Ok(()),
+            Some(1) => write!(f, "; 1 is connected"),
+            Some(connected) => write!(f, "; {connected} are connected"),
+        }
+    }
 }
 
 impl From<Oddity> for Failure {
@@ -43,6 +82,11 @@ impl Failure {
         matches!(self, Self::Refused(words) if code(words) == "NOSCRIPT")
     }
 
+    /// The server does not know a command.
+    pub(crate) fn is_unknown_command(&self) -> bool {
+        matches!(self, Self::Refused(words) if words.starts_with("ERR unknown command"))
+    }
+
     pub(crate) fn kind(&self) -> BackendKind {
         match self {
             Self::NoAnswer(_) => BackendKind::TimedOut,
@@ -51,6 +95,8 @@ impl Failure {
             Self::Refused(words) => kind_of(words),
             Self::Malformed(_) => BackendKind::MalformedReply,
             Self::Foreign => BackendKind::WrongType,
+            Self::TooFew(_) => BackendKind::TooFewReplicas,
+            Self::Gone(_) => BackendKind::NotReady,
             Self::Client(_) => BackendKind::Other,
         }
     }
@@ -69,6 +115,10 @@ impl Failure {
             Self::Refused(words) => discreet(words),
             Self::Malformed(what) => what.clone(),
             Self::Foreign => "it is a hash that this library did not write".to_owned(),
+            Self::TooFew(shortage) => shortage.to_string(),
+            Self::Gone(reason) => {
+                format!("the grant was gone before replicas could acknowledge it: {reason}")
+            }
             Self::Client(words) => words.clone(),
         }
     }

@@ -24,7 +24,9 @@
 //! # What a user of the server must be allowed
 //!
 //! With access control lists: `~leader:* &leader:*` (the prefix of keys and channels), and the commands `evalsha eval
-//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`. Values of a [`FencedKey`] need their own keys and `persist` as well.
+//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`;
+//! with acknowledgement by replicas also `wait`, or `waitaof` where it is on disk. Values of a [`FencedKey`] need their
+//! own keys and `persist` as well.
 //!
 //! # What it needs of the client
 //!
@@ -32,6 +34,7 @@
 //! facade at the levels `debug` and `trace` has commands in it, but not their arguments, unless its feature
 //! `network-logs` is on: then lease tokens are logged too.
 
+mod acks;
 mod builder;
 mod client;
 mod elector;
