@@ -5,6 +5,7 @@ mod clock;
 mod command;
 mod docker;
 mod packages;
+mod postgres;
 mod servers;
 mod sim;
 mod test;

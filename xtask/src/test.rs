@@ -2,11 +2,13 @@
 
 use crate::clock;
 use crate::command::{self, Done, cargo, say, succeeds};
+use crate::postgres;
 use crate::servers::{self, Server};
 use std::process::Command;
 
 /// What is built for tests. Not all features: those of `leader-redis` are three TLS libraries, two of them in C.
-pub(crate) const FEATURES: &str = "leader-core/serde,leader-core/testing";
+pub(crate) const FEATURES: &str =
+    "leader-core/serde,leader-core/testing,leader-examples/postgres,leader-tests-postgres/postgres";
 /// The harness's part for containers.
 pub(crate) const DOCKER_FEATURE: &str = "leader-tests/testcontainers";
 
@@ -15,6 +17,7 @@ pub(crate) fn run(args: &[&str]) -> Done {
         Server::Found => FEATURES.to_owned(),
         Server::Docker => format!("{FEATURES},{DOCKER_FEATURE}"),
     };
+    postgres::ensure()?;
     clock::ensure();
     let mut failures = Vec::new();
     let mut tests = runner();
