@@ -45,13 +45,24 @@ impl Hold {
         }
     }
 
-    /// To be called before the body is made. Gives the span that the body runs in.
-    pub(crate) fn begin(&self) -> Result<Span, LeaderError> {
-        let tenure = self.tenure();
-        // The process may have stood still since the grant: nothing begins on a lease that is over.
-        tenure.ensure_valid()?;
+    /// Why the lease is over, if it is.
+    pub(crate) fn lost(&self) -> Option<LossReason> {
+        match self.tenure().phase() {
+            Phase::Held => None,
+            Phase::Closed => Some(LossReason::Released),
+            Phase::Lost(reason) => Some(reason),
+        }
+    }
+
+    /// To be called before the body is made. Gives the span that the body runs in, or why there is to be no body: the
+    /// process may have stood still since the grant, and nothing begins on a lease that is over.
+    pub(crate) fn begin(&self) -> Result<Span, LossReason> {
+        if let Some(reason) = self.lost() {
+            return Err(reason);
+        }
         match self {
-            Self::Own(_) => {
+            Self::Own(lease) => {
+                let tenure = lease.tenure();
                 tenure.guarded.store(true, Ordering::Release);
                 Ok(tracing::info_span!(
                     "leading",
@@ -94,8 +105,10 @@ where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
-    let span = hold.begin()?;
-    let ended = guarded(hold.tenure(), make).instrument(span).await;
+    let ended = match hold.begin() {
+        Ok(span) => guarded(hold.tenure(), make).instrument(span).await,
+        Err(reason) => Ended::Lost(reason).after(|| drop(make)),
+    };
     match hold.conclude(ended).await {
         Ok(result) => result,
         Err(panic) => resume_unwind(panic),
@@ -130,6 +143,16 @@ pub(crate) enum Ended<T> {
     Stopped,
     /// By a panic, to be resumed after the release.
     Panicked(Box<dyn Any + Send>),
+}
+
+impl<T> Ended<T> {
+    /// The same, once what is left of the body is dropped; that may panic as any of its code may.
+    pub(crate) fn after(self, drop: impl FnOnce()) -> Self {
+        match (self, catch_unwind(AssertUnwindSafe(drop))) {
+            (Self::Panicked(panic), _) | (_, Err(panic)) => Self::Panicked(panic),
+            (ended, Ok(())) => ended,
+        }
+    }
 }
 
 pin_project! {
@@ -176,8 +199,7 @@ impl<F: Future> Future for Guarded<F> {
             return Poll::Pending;
         };
         let ended = ready!(this.boundary.poll_inside(cx, |cx| body.poll(cx)));
-        this.body.set(None);
-        Poll::Ready(ended)
+        Poll::Ready(ended.after(|| this.body.set(None)))
     }
 }
 
