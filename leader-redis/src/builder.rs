@@ -9,6 +9,7 @@ use crate::client::{Connection, Endpoint, Purpose, Shared, Terms};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
+use crate::protocol::Protocol;
 use crate::runtime::{Lodging, OwnRuntime};
 use crate::store::RedisStore;
 use crate::url;
@@ -23,6 +24,7 @@ use crate::watch::Wakeups;
 /// | `node_id` | `host:pid:random` | who this candidate is, for people |
 /// | `key_prefix` | `leader` | what keys and channels start with |
 /// | `command_timeout` | 500 ms | how long one command may take; 1 ms to 60 s |
+/// | `protocol` | RESP2 | the version of the protocol that is spoken |
 /// | `own_runtime` | `false` | connections and extensions on a thread of their own |
 /// | `shutdown_grace` | 5 s | how long a shutdown may take |
 #[must_use = "an elector is made by `connect()`"]
@@ -32,6 +34,7 @@ pub struct RedisElectorBuilder {
     node_id: Option<NodeId>,
     key_prefix: String,
     command_timeout: Duration,
+    protocol: Option<Protocol>,
     own_runtime: bool,
     shutdown_grace: Option<Duration>,
 }
@@ -44,6 +47,7 @@ impl RedisElectorBuilder {
             node_id: None,
             key_prefix: Keys::DEFAULT_PREFIX.to_owned(),
             command_timeout: Duration::from_millis(500),
+            protocol: None,
             own_runtime: false,
             shutdown_grace: None,
         }
@@ -83,6 +87,13 @@ impl RedisElectorBuilder {
     /// sent again in time.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.command_timeout = timeout;
+        self
+    }
+
+    /// Which version of the protocol requests and answers are in. Default [`Protocol::Resp2`]; a client that is shared
+    /// speaks what it speaks.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
         self
     }
 
@@ -176,12 +187,19 @@ impl RedisElectorBuilder {
 
     fn way(&self) -> Result<Way, LeaderError> {
         match (&self.url, &self.client) {
-            (Some(url), None) => Ok(Way::Open(url::endpoint(url)?)),
+            (Some(url), None) => {
+                let endpoint = url::endpoint(url)?;
+                Ok(Way::Open(
+                    endpoint.speaking(self.protocol.unwrap_or_default()),
+                ))
+            }
             (None, Some(client)) => {
                 let reason = if !Endpoint::of(client).is_one_server() {
                     "Cluster and Sentinel come in a later version; pass a client of one server"
                 } else if self.own_runtime {
                     "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it"
+                } else if self.protocol.is_some() {
+                    "it cannot be combined with `protocol`: a client speaks what it speaks"
                 } else {
                     return Ok(Way::Share(client.clone()));
                 };

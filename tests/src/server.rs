@@ -292,10 +292,16 @@ impl Server {
         info.lines().filter_map(command_stat).collect()
     }
 
-    /// How often one command was executed: `"evalsha"`, `"client|pause"`, `"CLIENT PAUSE"`.
+    /// How often one command was executed: `"evalsha"`, `"client|pause"`, `"CLIENT PAUSE"`. Servers before 7.0 count all
+    /// sub-commands of a command together.
     pub async fn command_calls(&self, command: &str) -> u64 {
         let name = command.to_lowercase().replace(' ', "|");
-        self.commands().await.remove(&name).unwrap_or(0)
+        let mut commands = self.commands().await;
+        let calls = commands.remove(&name).or_else(|| {
+            let (command, _) = name.split_once('|')?;
+            commands.remove(command)
+        });
+        calls.unwrap_or(0)
     }
 
     /// Starts counting anew.

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use fred::interfaces::ClientLike;
+use fred::types::RespVersion;
 use fred::types::config::Config;
 
 use super::Shared;
+use crate::protocol::Protocol;
 
 /// Where a server is, and how to log in.
 #[derive(Clone)]
@@ -20,6 +22,15 @@ impl Endpoint {
             Ok(config) => Ok(Self { config }),
             Err(error) => Err(error.details().to_owned()),
         }
+    }
+
+    /// The same, in this version of the protocol.
+    pub(crate) fn speaking(mut self, protocol: Protocol) -> Self {
+        self.config.version = match protocol {
+            Protocol::Resp2 => RespVersion::RESP2,
+            Protocol::Resp3 => RespVersion::RESP3,
+        };
+        self
     }
 
     /// Where `client` is connected to.

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leader_core::{ElectorExt, LeaderError, LeaseOptions};
 use leader_redis::RedisElector;
+use leader_tests::elector_at;
 use tokio::io::AsyncReadExt;
 use tokio::task::JoinSet;
 
@@ -46,15 +47,15 @@ async fn work(args: &[&str]) -> Outcome {
             std::future::pending().await
         }
         ["lead", url, name, lease, wait, extend @ ..] => {
-            let elector = RedisElector::connect(*url).await?;
+            let elector = elector_at(*url).connect().await?;
             lead(&elector, name, &options(lease, wait, extend)?).await
         }
         ["hold", url, name, lease, extend @ ..] => {
-            let elector = RedisElector::connect(*url).await?;
+            let elector = elector_at(*url).connect().await?;
             hold(&elector, name, &options(lease, "20000", extend)?).await
         }
         ["contend", url, name, tasks] => {
-            let elector = RedisElector::connect(*url).await?;
+            let elector = elector_at(*url).connect().await?;
             contend(&elector, name, tasks.parse()?).await
         }
         _ => Err(format!("no such work: {args:?}").into()),

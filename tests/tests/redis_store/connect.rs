@@ -8,7 +8,7 @@ use leader_redis::fred::interfaces::ClientLike;
 use leader_redis::fred::types::config::Config;
 use leader_redis::fred::types::{Builder, RespVersion};
 use leader_redis::{RedisElector, RedisElectorBuilder};
-use leader_tests::{Proxy, Server, until};
+use leader_tests::{Proxy, Server, elector_at, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -18,7 +18,7 @@ use crate::steps::*;
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 fn to(url: &str) -> RedisElectorBuilder {
-    RedisElector::builder().url(url).command_timeout(TIMEOUT)
+    elector_at(url).command_timeout(TIMEOUT)
 }
 
 #[track_caller]
@@ -186,7 +186,7 @@ async fn options_that_cannot_be_honoured_are_refused() {
 #[tokio::test]
 async fn nothing_shows_the_password() {
     let server = Server::builder().password("pa55word").start().await;
-    let elector = RedisElector::connect(server.url()).await.unwrap();
+    let elector = elector_at(server.url()).connect().await.unwrap();
     let shown = format!("{elector:?} {:?}", elector.store());
     assert!(shown.contains(&server.addr().to_string()), "{shown}");
     assert!(!shown.contains("pa55word"), "{shown}");
@@ -233,8 +233,7 @@ async fn c07_a_dropped_elector_leaves_nothing_behind() {
     for own in [false, true] {
         leaves_nothing_behind(&server, async || {
             for run in 0..5 {
-                let elector =
-                    used(RedisElector::builder().url(server.url()).own_runtime(own)).await;
+                let elector = used(elector_at(server.url()).own_runtime(own)).await;
                 assert!(connections(&server).await >= 2);
                 let clone = elector.clone();
                 drop(elector);
@@ -267,7 +266,7 @@ async fn c07_a_closed_elector_leaves_nothing_behind() {
     let server = Server::start().await;
     for own in [false, true] {
         leaves_nothing_behind(&server, async || {
-            let elector = used(RedisElector::builder().url(server.url()).own_runtime(own)).await;
+            let elector = used(elector_at(server.url()).own_runtime(own)).await;
             leader_core::ElectorExt::shutdown(&elector).await;
             // Of that elector, its connections are gone although it is still there.
             until("no connection is left", LIMIT, async || {
@@ -346,7 +345,7 @@ fn c06_electors_and_watches_are_dropped_anywhere() {
         for drop_before_runtime in [false, true] {
             let short = runtime();
             let (elector, watching) = short.block_on(async {
-                let builder = RedisElector::builder().url(server.url()).own_runtime(own);
+                let builder = elector_at(server.url()).own_runtime(own);
                 let elector = builder.connect().await.unwrap();
                 candidate().claim(elector.store(), SHORT).await;
                 let (hints, _told) = leader_core::store::hints();
@@ -369,7 +368,7 @@ fn c06_electors_and_watches_are_dropped_anywhere() {
         // By a task, while its runtime shuts down.
         let short = runtime();
         short.block_on(async {
-            let builder = RedisElector::builder().url(server.url()).own_runtime(own);
+            let builder = elector_at(server.url()).own_runtime(own);
             let elector = builder.connect().await.unwrap();
             let (hints, _told) = leader_core::store::hints();
             let since = leader_core::store::Revision::default();
