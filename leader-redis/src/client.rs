@@ -6,6 +6,7 @@
 
 mod endpoint;
 mod incidents;
+mod login;
 mod settings;
 
 use std::fmt;

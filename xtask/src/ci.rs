@@ -1,6 +1,7 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
 use crate::command::{self, Done, cargo, say, succeeds};
+use crate::matrix::{self, Extent};
 use crate::test::{self, DOCKER_FEATURE, FEATURES};
 use crate::tree;
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ const STEPS: &[Step] = &[
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
+    ("tests on each server", tests_on_each_server),
 ];
 
 pub(crate) fn run() -> Done {
@@ -120,6 +122,10 @@ fn deny() -> Done {
 
 fn tests() -> Done {
     test::run(&[])
+}
+
+fn tests_on_each_server() -> Done {
+    matrix::run("all", Extent::Store, &[])
 }
 
 fn ensure_component(component: &str, subcommand: &str) -> Done {

@@ -6,7 +6,7 @@ use fred::interfaces::ClientLike;
 use fred::types::RespVersion;
 use fred::types::config::Config;
 
-use super::Shared;
+use super::{Shared, login};
 use crate::protocol::Protocol;
 
 /// Where a server is, and how to log in.
@@ -26,10 +26,10 @@ impl Endpoint {
 
     /// The same, in this version of the protocol.
     pub(crate) fn speaking(mut self, protocol: Protocol) -> Self {
-        self.config.version = match protocol {
-            Protocol::Resp2 => RespVersion::RESP2,
-            Protocol::Resp3 => RespVersion::RESP3,
-        };
+        match protocol {
+            Protocol::Resp2 => self.config.version = RespVersion::RESP2,
+            Protocol::Resp3 => login::by_resp3(&mut self.config),
+        }
         self
     }
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use leader_core::store::LeaseStore;
 use leader_core::{BackendKind, LeaderError, Step};
 use leader_redis::fred::interfaces::ClientLike;
-use leader_redis::fred::types::config::Config;
+use leader_redis::fred::types::config::{Config, ServerConfig};
 use leader_redis::fred::types::{Builder, RespVersion};
-use leader_redis::{RedisElector, RedisElectorBuilder};
+use leader_redis::{Protocol, RedisElector, RedisElectorBuilder};
 use leader_tests::{Proxy, Server, elector_at, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -102,6 +102,24 @@ async fn a_wrong_password_is_denied() {
 }
 
 #[tokio::test]
+async fn a_password_may_have_any_character() {
+    let password = "pa55 \"w'o\\rd\" ä\t#";
+    let server = Server::builder().password(password).start().await;
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let builder = RedisElector::builder().url(server.url()).protocol(protocol);
+        // Commands and messages.
+        used(builder).await;
+    }
+    let mut config = Config::from_url("redis://127.0.0.1").unwrap();
+    config.server = ServerConfig::new_centralized("127.0.0.1", server.port());
+    config.password = Some(password.to_owned());
+    let client = Builder::from_config(config).build().unwrap();
+    client.init().await.unwrap();
+    used(RedisElector::builder().client(client.clone())).await;
+    client.quit().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_hung_server_is_no_answer_in_time() {
     let server = Server::start().await;
     server.freeze().await;
@@ -159,6 +177,12 @@ async fn options_that_cannot_be_honoured_are_refused() {
         ),
         (
             RedisElector::builder().client(client()).own_runtime(true),
+            "client",
+        ),
+        (
+            RedisElector::builder()
+                .client(client())
+                .protocol(Protocol::Resp3),
             "client",
         ),
         (
