@@ -8,6 +8,8 @@ mod endpoint;
 mod incidents;
 mod login;
 mod settings;
+#[cfg(feature = "__tls")]
+mod tls;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,8 @@
 //! [`Failure`]: why there is no answer, or what the answer refuses. The only file that reads the text of servers'
 //! errors.
 
+mod certificate;
+
 use std::time::Duration;
 
 use leader_core::BackendKind;
@@ -161,6 +163,9 @@ fn discreet(words: &str) -> String {
 /// What the system or a library says of a connection, in plain words: those in `Os { code: 111, kind:
 /// ConnectionRefused, message: "Connection refused" }` or in `Custom { kind: Uncategorized, error: "failed to .." }`.
 fn plain(words: &str) -> String {
+    if let Some(meaning) = certificate::meaning(words) {
+        return meaning.to_owned();
+    }
     let debugged = words
         .strip_prefix("Os {")
         .or_else(|| words.strip_prefix("Custom {"))
@@ -361,10 +366,6 @@ mod tests {
             (
                 "Custom { kind: Uncategorized, error: \"failed to lookup address information: Name or service not known\" }",
                 "failed to lookup address information: Name or service not known",
-            ),
-            (
-                "Custom { kind: InvalidData, error: InvalidCertificate(UnknownIssuer) }",
-                "InvalidCertificate(UnknownIssuer)",
             ),
             (
                 "Custom { kind: Other, error: \"it said \\\"no\\\"\" }",

@@ -42,6 +42,8 @@ mod reply;
 mod runtime;
 mod script;
 mod store;
+#[cfg(feature = "__tls")]
+mod trust;
 mod url;
 mod watch;
 

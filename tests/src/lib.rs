@@ -4,12 +4,15 @@
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
+//! - `Authority` and `Certificate`, with the feature `tls`: what a server with TLS needs.
 //! - [`elector_at`]: how an elector on a server begins, in the protocol that is being tested.
 //! - [`World`] and [`on_every_store!`]: one story, played on each store.
 //! - [`Worker`]: a second process that speaks in lines and can be frozen and killed.
 //!
 //! The harness panics where a test cannot go on, with a text that says what to do about it.
 
+#[cfg(feature = "tls")]
+mod certificates;
 mod elector;
 mod process;
 mod proxy;
@@ -19,6 +22,8 @@ mod signal;
 mod until;
 mod world;
 
+#[cfg(feature = "tls")]
+pub use certificates::{Authority, Certificate};
 pub use elector::elector_at;
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};

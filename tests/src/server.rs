@@ -51,6 +51,8 @@ pub struct Server {
     admin: Option<Login>,
     backend: Backend,
     _turn: Option<shared::Turn>,
+    #[cfg(feature = "tls")]
+    tls: Option<port::ReservedPort>,
 }
 
 enum Backend {
@@ -65,6 +67,8 @@ enum Backend {
 #[must_use = "a builder does nothing until `start`"]
 pub struct ServerBuilder {
     settings: Settings,
+    #[cfg(feature = "tls")]
+    tls: Option<port::ReservedPort>,
 }
 
 impl ServerBuilder {
@@ -77,6 +81,17 @@ impl ServerBuilder {
     /// One more user, in the words of a `user` line of the configuration: `"app on >secret ~* &* +@all -eval"`.
     pub fn user(mut self, rules: &str) -> Self {
         self.settings.users.push(rules.to_owned());
+        self
+    }
+
+    /// Speaks TLS as well, at [`Server::tls_url`], and shows this certificate there. `demand` is what it asks of its
+    /// clients: `yes` for a certificate of the same authority, or `no`. The harness itself goes on without TLS.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, certificate: &crate::Certificate, demand: &str) -> Self {
+        let port = port::ReservedPort::any();
+        let arguments = certificate.arguments(port.number(), demand);
+        self.settings.args.extend(arguments);
+        self.tls = Some(port);
         self
     }
 
@@ -116,6 +131,8 @@ impl ServerBuilder {
                     admin,
                     backend: Backend::Shared,
                     _turn: turn,
+                    #[cfg(feature = "tls")]
+                    tls: self.tls,
                 };
                 server.until_ready().await;
                 server.make_empty().await;
@@ -130,6 +147,8 @@ impl ServerBuilder {
                     admin,
                     backend: Backend::Binary(binary),
                     _turn: None,
+                    #[cfg(feature = "tls")]
+                    tls: self.tls,
                 }
             }
             #[cfg(feature = "testcontainers")]
@@ -143,6 +162,8 @@ impl ServerBuilder {
                     admin,
                     backend,
                     _turn: None,
+                    #[cfg(feature = "tls")]
+                    tls: self.tls,
                 };
                 server.until_ready().await;
                 server
@@ -186,6 +207,28 @@ impl Server {
             password: password.to_owned(),
         };
         login::write_url(self.addr, Some(&login))
+    }
+
+    /// Where clients connect by TLS, by this name or address of the loopback interface.
+    ///
+    /// # Panics
+    ///
+    /// When the server was started without [`ServerBuilder::tls`].
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls_url(&self, host: &str) -> String {
+        let Some(port) = &self.tls else {
+            panic!("the server was started without TLS");
+        };
+        let authority = format!("{host}:{}", port.number());
+        let url = self.url();
+        let login = url
+            .strip_prefix("redis://")
+            .and_then(|url| url.split_once('@'));
+        match login {
+            Some((login, _)) => format!("rediss://{login}@{authority}"),
+            None => format!("rediss://{authority}"),
+        }
     }
 
     /// The address clients connect to.

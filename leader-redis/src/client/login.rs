@@ -3,6 +3,8 @@
 //! There a space would end a password, and quotes would change it, so such logins are put in the quotes and escapes that
 //! servers read in such lines.
 
+use std::fmt::Write as _;
+
 use fred::types::RespVersion;
 use fred::types::config::Config;
 
@@ -13,10 +15,9 @@ pub(super) fn by_resp3(config: &mut Config) {
         return;
     }
     config.version = RespVersion::RESP3;
-    for text in [&mut config.username, &mut config.password] {
-        if let Some(text) = text {
-            *text = in_a_line(text);
-        }
+    let login = [&mut config.username, &mut config.password];
+    for text in login.into_iter().flatten() {
+        *text = in_a_line(text);
     }
 }
 
@@ -25,8 +26,11 @@ fn in_a_line(text: &str) -> String {
     if !text.is_empty() && text.bytes().all(is_plain) {
         return text.to_owned();
     }
-    let escaped: String = text.bytes().map(|b| format!("\\x{b:02x}")).collect();
-    format!("\"{escaped}\"")
+    let mut quoted = "\"".to_owned();
+    for byte in text.bytes() {
+        let _ = write!(quoted, "\\x{byte:02x}");
+    }
+    quoted + "\""
 }
 
 #[cfg(test)]
