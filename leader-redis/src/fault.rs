@@ -2,6 +2,7 @@
 //! errors.
 
 mod certificate;
+mod lacking;
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use leader_core::BackendKind;
 use leader_core::store::StoreError;
 
 use crate::reply::Oddity;
+use crate::script::Script;
 
 /// Why a command brought no usable answer, before it is known which kind of failure that is.
 #[derive(Clone, Debug)]
@@ -43,6 +45,19 @@ impl Failure {
     /// The server does not know a script by its digest.
     pub(crate) fn is_unknown_script(&self) -> bool {
         matches!(self, Self::Refused(words) if code(words) == "NOSCRIPT")
+    }
+
+    /// The same of a command within `script`, named if the server does not name it.
+    pub(crate) fn within(self, script: &Script) -> Self {
+        let Self::Refused(words) = self else {
+            return self;
+        };
+        let words = match lacking::commands(&words, script.source()).as_slice() {
+            [] => words,
+            [command] => format!("{words}; the command is {command}"),
+            commands => format!("{words}; the command is one of {}", commands.join(", ")),
+        };
+        Self::Refused(words)
     }
 
     pub(crate) fn kind(&self) -> BackendKind {
@@ -83,6 +98,11 @@ impl Failure {
             words = format!(
                 "`{key}` holds something else ({words}); move it away, or set another key prefix"
             );
+        }
+        if let (BackendKind::Denied, Some(key)) = (kind, key)
+            && let Some(pattern) = lacking::pattern(&words, key)
+        {
+            words = format!("{words}; this user must be allowed `{pattern}`");
         }
         let source = ServerError {
             address: address.to_owned(),
