@@ -20,7 +20,7 @@ pub(crate) fn run(args: &[&str]) -> Done {
     postgres::ensure()?;
     clock::ensure();
     let mut failures = Vec::new();
-    let mut tests = runner();
+    let mut tests = runner().command();
     tests
         .args(["--workspace", "--features", &features, "--no-fail-fast"])
         .args(args);
@@ -45,12 +45,28 @@ pub(crate) fn run(args: &[&str]) -> Done {
     }
 }
 
-/// The runner that this machine has, for unit and integration tests.
-pub(crate) fn runner() -> Command {
+/// What runs unit and integration tests.
+#[derive(Clone, Copy)]
+pub(crate) enum Runner {
+    Nextest,
+    Cargo,
+}
+
+/// The runner that this machine has.
+pub(crate) fn runner() -> Runner {
     if succeeds(&mut cargo(&["nextest", "--version"])) {
         say("running the tests with cargo-nextest");
-        return cargo(&["nextest", "run"]);
+        return Runner::Nextest;
     }
     say("cargo-nextest is not installed: running the tests with `cargo test`");
-    cargo(&["test", "--lib", "--bins", "--tests", "--examples"])
+    Runner::Cargo
+}
+
+impl Runner {
+    pub(crate) fn command(self) -> Command {
+        match self {
+            Self::Nextest => cargo(&["nextest", "run"]),
+            Self::Cargo => cargo(&["test", "--lib", "--bins", "--tests", "--examples"]),
+        }
+    }
 }
