@@ -9,8 +9,11 @@ mod cluster;
 mod endpoint;
 mod incidents;
 mod link;
+mod login;
 mod settings;
 mod subscriptions;
+#[cfg(feature = "__tls")]
+mod tls;
 mod topology;
 
 use std::fmt;
@@ -204,7 +207,7 @@ impl Connection {
         let key = keys.first().copied().unwrap_or_default();
         let asked = Instant::now();
         let digest = request(script.digest());
-        match self.send("EVALSHA", key, digest, visit, limit).await {
+        let answer = match self.send("EVALSHA", key, digest, visit, limit).await {
             // After a restart or `SCRIPT FLUSH`. The server remembers the script from then on.
             Err(failure) if failure.is_unknown_script() => {
                 let rest = limit.saturating_sub(asked.elapsed());
@@ -212,7 +215,8 @@ impl Connection {
                 self.send("EVAL", key, source, visit, rest).await
             }
             answer => answer,
-        }
+        };
+        answer.map_err(|failure| failure.within(script))
     }
 
     /// Reads one field of a hash.

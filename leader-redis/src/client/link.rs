@@ -116,6 +116,14 @@ impl Link {
         }
     }
 
+    /// Sees whether subscriptions may be ended, where that is not seen each time.
+    pub(crate) async fn may_unsubscribe(&self) -> Result<(), Failure> {
+        match self {
+            Self::One(connection) => connection.may_unsubscribe().await,
+            Self::Many(_) => Ok(()),
+        }
+    }
+
     /// Subscribes, if there is a connection now, and reads one field of a hash behind that. The answer means that the
     /// server had subscribed before it read.
     pub(crate) async fn subscribe_and_read(
