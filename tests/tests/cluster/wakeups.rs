@@ -56,3 +56,41 @@ async fn a_release_for_which_nobody_waits_is_told_to_no_other_node() {
     a.shutdown().await;
     assert_eq!(cluster.command_calls("publish").await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_stops_waiting_after_the_slot_has_moved_still_hears_of_other_names() {
+    let cluster = Cluster::start().await;
+    let a = candidate(&cluster, "a").await;
+    let b = candidate(&cluster, "b").await;
+    let old = cluster.owner(&record(NAME)).await;
+    let mut other = None;
+    for name in (0..100).map(|number| format!("job:{number}")) {
+        if cluster.owner(&record(&name)).await.port() == old.port() {
+            other = Some(name);
+            break;
+        }
+    }
+    let other = other.expect("names are spread");
+    let _held = lead(&a, NAME, &patient()).await;
+    let waiting = b.clone();
+    let waiter = tokio::spawn(async move { lead(&waiting, NAME, &patient()).await });
+    until_listened(&cluster).await;
+    cluster.migrate(&record(NAME)).await;
+    waiter.abort();
+
+    let held = lead(&a, &other, &patient()).await;
+    let reads = old.command_calls("hget").await;
+    let waiting = b.clone();
+    let name = other.clone();
+    let waiter = tokio::spawn(async move { lead(&waiting, &name, &patient()).await });
+    until("the waiter listens", LIMIT, async || {
+        old.command_calls("hget").await > reads
+    })
+    .await;
+    held.release().await.expect("the node answers");
+    drop(
+        waiter
+            .await
+            .expect("elected long before the lease would have ended"),
+    );
+}
