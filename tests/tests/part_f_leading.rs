@@ -758,6 +758,15 @@ async fn a_lease_that_was_let_go_is_no_matter_of_health_however_long_its_release
 
 #[test]
 fn a_runtime_may_end_with_many_campaigns_on_one_name() {
+    end_with_many_campaigns(true);
+}
+
+#[test]
+fn a_runtime_may_end_before_its_campaigns_have_begun() {
+    end_with_many_campaigns(false);
+}
+
+fn end_with_many_campaigns(all_have_begun: bool) {
     let elector = leader_core::LocalElector::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -767,6 +776,9 @@ fn a_runtime_may_end_with_many_campaigns_on_one_name() {
         let begin = |_| elector.campaign("x", &patient(), until_asked);
         let campaigns: Vec<_> = (0..500).map(begin).collect();
         until_leader(&campaigns[0]).await;
+        if all_have_begun {
+            sleep(ms(50)).await;
+        }
         campaigns
     });
     drop(runtime);
