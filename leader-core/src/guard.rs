@@ -10,13 +10,13 @@ use std::task::{Context, Poll, Waker, ready};
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tracing::{Instrument, Span};
 
 use crate::engine::{Phase, Tenure};
 use crate::error::{LeaderError, LossReason};
 use crate::lease::{Lease, LeaseHandle};
 use crate::options::OnLost;
 use crate::scope;
+use crate::span::Around;
 
 /// Under which lease a body runs.
 #[derive(Debug)]
@@ -46,22 +46,16 @@ impl Hold {
     }
 
     /// To be called before the body is made. Gives the span that the body runs in.
-    pub(crate) fn begin(&self) -> Result<Span, LeaderError> {
+    pub(crate) fn begin(&self) -> Result<Around, LeaderError> {
         let tenure = self.tenure();
         // The process may have stood still since the grant: nothing begins on a lease that is over.
         tenure.ensure_valid()?;
         match self {
             Self::Own(_) => {
                 tenure.guarded.store(true, Ordering::Release);
-                Ok(tracing::info_span!(
-                    "leading",
-                    name = tenure.label(),
-                    node_id = %tenure.id.node_id,
-                    slot = tenure.id.slot,
-                    fence = tenure.id.fence.get(),
-                ))
+                Ok(Around::leading(tenure))
             }
-            Self::Outer(_) => Ok(Span::none()),
+            Self::Outer(_) => Ok(Around::nothing()),
         }
     }
 
@@ -95,7 +89,7 @@ where
     Fut: Future,
 {
     let span = hold.begin()?;
-    let ended = guarded(hold.tenure(), make).instrument(span).await;
+    let ended = span.future(guarded(hold.tenure(), make)).await;
     match hold.conclude(ended).await {
         Ok(result) => result,
         Err(panic) => resume_unwind(panic),

@@ -75,6 +75,7 @@
 //! # Features
 //!
 //! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
+//! - `metrics`: counters, gauges and histograms through the `metrics` facade.
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
@@ -86,6 +87,7 @@ mod event;
 mod ext;
 mod guard;
 mod hints;
+mod label;
 mod lease;
 mod local;
 mod name;
@@ -114,6 +116,7 @@ pub mod __private {
 mod private;
 mod returns;
 mod scope;
+mod span;
 mod state;
 pub mod store;
 mod stream;

@@ -11,9 +11,11 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::meter::Held;
 use crate::elector::ElectorId;
 use crate::error::{LeaderError, LossReason};
 use crate::event::TenureId;
+use crate::label::Label;
 use crate::options::{LeaseOptions, OnLost};
 use crate::token::Token;
 
@@ -70,7 +72,8 @@ pub(crate) struct Tenure {
     pub(crate) min_lease: Duration,
     pub(crate) auto_extend: bool,
     pub(crate) on_lost: OnLost,
-    pattern: Option<Arc<str>>,
+    pub(crate) label: Label,
+    held: Held,
     pub(crate) granted: Instant,
     /// The end of the longest tenure, if there is one.
     pub(crate) last_end: Option<Instant>,
@@ -178,6 +181,7 @@ impl Tenure {
         token: Token,
         uncertain: bool,
         options: &LeaseOptions,
+        (label, held): (Label, Held),
         (granted, times): (Instant, Times),
         runtime: Handle,
         steward: Arc<dyn Steward>,
@@ -192,7 +196,8 @@ impl Tenure {
             min_lease: options.min_lease(),
             auto_extend: options.auto_extend(),
             on_lost: options.on_lost(),
-            pattern: options.shared_pattern(),
+            label,
+            held,
             granted,
             last_end: options
                 .max_tenure()
@@ -289,6 +294,7 @@ impl Tenure {
             Ordering::Acquire,
         );
         if lost.is_ok() {
+            self.held.end();
             self.steward.lost(self, reason);
             self.ended.cancel();
         }
@@ -303,6 +309,7 @@ impl Tenure {
             if closed.is_ok() {
                 // Before anything is sent: whoever works under this lease in another task is to stop first.
                 self.ended.cancel();
+                self.held.end();
                 return Ok(());
             }
         }
@@ -310,13 +317,6 @@ impl Tenure {
             Phase::Lost(reason) => Err(reason),
             Phase::Held | Phase::Closed => Err(LossReason::Released),
         }
-    }
-
-    /// The name as spans show it: the pattern, where names are filled in from data.
-    pub(crate) fn label(&self) -> &str {
-        self.pattern
-            .as_deref()
-            .unwrap_or_else(|| self.id.name.as_str())
     }
 
     /// Asks the holder to come to an end; the lease stays valid meanwhile.
