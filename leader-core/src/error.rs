@@ -67,6 +67,19 @@ pub enum LeaderError {
         reason: LossReason,
     },
 
+    /// The body of a campaign was asked to stop and has not ended within its grace. It cannot be dropped, since it
+    /// blocks its thread: its lease goes on until it yields.
+    #[error(
+        "the body that leads `{name}` with fencing token {fence} has not ended within its grace, and blocks its thread"
+    )]
+    #[non_exhaustive]
+    BodyStillRuns {
+        /// The name that is led.
+        name: LockName,
+        /// The fencing token of its lease.
+        fence: FencingToken,
+    },
+
     /// No lease is in force here: the code runs outside any guarded run, or in a spawned task that does not inherit it.
     #[error(
         "no lease is in force here: run this inside a guarded run, or wrap a spawned future in `lease.scope`"

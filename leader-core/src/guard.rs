@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
@@ -51,10 +52,7 @@ impl Hold {
         // The process may have stood still since the grant: nothing begins on a lease that is over.
         tenure.ensure_valid()?;
         match self {
-            Self::Own(_) => {
-                tenure.guarded.store(true, Ordering::Release);
-                Ok(Around::leading(tenure))
-            }
+            Self::Own(_) => Ok(begin(tenure)),
             Self::Outer(_) => Ok(Around::nothing()),
         }
     }
@@ -81,6 +79,12 @@ impl Hold {
     }
 }
 
+/// A body is about to run under a tenure of its own. Gives the span that it runs in.
+fn begin(tenure: &Tenure) -> Around {
+    tenure.guarded.store(true, Ordering::Release);
+    Around::leading(tenure)
+}
+
 /// Runs the body that `make` makes under a lease, then ends the tenure: body ended or dropped, extension stopped, slot
 /// given back, and only then the result, or the body's panic.
 pub(crate) async fn run<F, Fut>(hold: Hold, make: F) -> Result<Fut::Output, LeaderError>
@@ -89,14 +93,42 @@ where
     Fut: Future,
 {
     let span = hold.begin()?;
-    let ended = span.future(guarded(hold.tenure(), make)).await;
+    let guarded = guarded(hold.tenure(), Stopping::AtOnce, make);
+    let ended = span.future(guarded).await;
     match hold.conclude(ended).await {
         Ok(result) => result,
         Err(panic) => resume_unwind(panic),
     }
 }
 
-async fn guarded<F, Fut>(tenure: &Arc<Tenure>, make: F) -> Ended<Fut::Output>
+/// Runs the body that `make` makes under a tenure, until it is gone. Asked to stop, it is given `grace` to end by itself,
+/// under a lease that goes on meanwhile. Ending the tenure is left to the caller.
+pub(crate) async fn run_with_grace<F, Fut>(
+    tenure: &Arc<Tenure>,
+    grace: Duration,
+    make: F,
+) -> Ended<Fut::Output>
+where
+    F: FnOnce(LeaseHandle) -> Fut,
+    Fut: Future,
+{
+    if let Err(reason) = tenure.valid() {
+        return Ended::Lost(reason);
+    }
+    let grace_is_over = async {
+        tenure.signal().cancelled().await;
+        tokio::time::sleep(grace).await;
+    };
+    let span = begin(tenure);
+    let run = span.future(guarded(tenure, Stopping::ByItself, make));
+    tokio::select! {
+        biased;
+        ended = run => ended,
+        () = grace_is_over => Ended::Stopped,
+    }
+}
+
+async fn guarded<F, Fut>(tenure: &Arc<Tenure>, stopping: Stopping, make: F) -> Ended<Fut::Output>
 where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
@@ -105,13 +137,22 @@ where
     match catch_unwind(AssertUnwindSafe(|| scope::with_lease_made(handle, make))) {
         Ok(body) => {
             let guarded = Guarded {
-                boundary: Boundary::new(tenure.clone()),
+                boundary: Boundary::stopping(tenure.clone(), stopping),
                 body: Some(body),
             };
             guarded.await
         }
         Err(panic) => Ended::Panicked(panic),
     }
+}
+
+/// What a body that is not [`OnLost::Notify`] does when its tenure is asked to come to an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    /// It is dropped.
+    AtOnce,
+    /// It is trusted to watch the cancellation token; whoever asked sees to the bound.
+    ByItself,
 }
 
 /// How a guarded body ended.
@@ -141,6 +182,7 @@ pin_project! {
     /// so that a process that was frozen past the deadline does not run on, even before any timer has fired.
     pub(crate) struct Boundary {
         tenure: Arc<Tenure>,
+        stopping: Stopping,
         // Made when the body is first pending: most short bodies never need a timer.
         #[pin]
         alarm: Option<Alarm>,
@@ -177,8 +219,13 @@ impl<F: Future> Future for Guarded<F> {
 
 impl Boundary {
     pub(crate) fn new(tenure: Arc<Tenure>) -> Self {
+        Self::stopping(tenure, Stopping::AtOnce)
+    }
+
+    fn stopping(tenure: Arc<Tenure>, stopping: Stopping) -> Self {
         Self {
             tenure,
+            stopping,
             alarm: None,
         }
     }
@@ -192,7 +239,7 @@ impl Boundary {
     ) -> Poll<Ended<T>> {
         let mut this = self.project();
         let now = Instant::now();
-        if let Some(ended) = stop(this.tenure, now) {
+        if let Some(ended) = stop(this.tenure, *this.stopping, now) {
             return Poll::Ready(ended);
         }
         match catch_unwind(AssertUnwindSafe(|| body(cx))) {
@@ -206,7 +253,7 @@ impl Boundary {
         if let Some(alarm) = this.alarm.as_mut().as_pin_mut()
             && !alarm.is_set(now, cx)
             && alarm.poll_rings(this.tenure, cx)
-            && let Some(ended) = stop(this.tenure, Instant::now())
+            && let Some(ended) = stop(this.tenure, *this.stopping, Instant::now())
         {
             return Poll::Ready(ended);
         }
@@ -215,13 +262,13 @@ impl Boundary {
 }
 
 /// Whether the body must not be polled any more.
-fn stop<T>(tenure: &Tenure, now: Instant) -> Option<Ended<T>> {
+fn stop<T>(tenure: &Tenure, stopping: Stopping, now: Instant) -> Option<Ended<T>> {
     let phase = tenure.phase_at(now);
     if tenure.on_lost == OnLost::Notify {
         return None;
     }
     match phase {
-        Phase::Held if tenure.is_stopping() => Some(Ended::Stopped),
+        Phase::Held if stopping == Stopping::AtOnce && tenure.is_stopping() => Some(Ended::Stopped),
         Phase::Held => None,
         Phase::Closed => Some(Ended::Lost(LossReason::Released)),
         Phase::Lost(LossReason::ShutDown) => Some(Ended::Stopped),

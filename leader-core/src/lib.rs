@@ -31,7 +31,7 @@
 //! ```
 //!
 //! A `Stream` is guarded in the same way: [`ElectorExt::guard_stream`]. It claims at its first poll, and holds across its
-//! items.
+//! items. Who leads for days campaigns: [`ElectorExt::campaign`]. Which call is for which job: [`guide`].
 //!
 //! # The words
 //!
@@ -80,18 +80,23 @@
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
 
+mod campaign;
 mod elector;
 mod engine;
 mod error;
 mod event;
 mod ext;
 mod guard;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
+mod health;
 mod hints;
 mod label;
 mod lease;
 mod local;
 mod name;
 mod node;
+mod observe;
 mod options;
 mod outcome;
 #[doc(hidden)]
@@ -124,11 +129,16 @@ mod stream;
 pub mod testing;
 mod token;
 
+pub use campaign::{
+    BodyEnd, Campaign, CampaignEnd, CampaignOptions, CampaignOptionsBuilder, CampaignPhase,
+    CampaignStatus, Changes, IntoBodyEnd, LeadershipChange, Revocation, WhenBodyEnds,
+};
 pub use elector::{Elector, ElectorId};
 pub use engine::{BoxFuture, StoreElector, StoreElectorBuilder};
 pub use error::{BackendKind, LeaderError, LossReason, Step};
 pub use event::{Events, LeaderEvent, TenureId};
 pub use ext::ElectorExt;
+pub use health::{Health, Unproved};
 #[cfg(feature = "macros")]
 #[doc = include_str!("leader_election.md")]
 pub use leader_macros::leader_election;
@@ -136,6 +146,7 @@ pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};
 pub use name::LockName;
 pub use node::NodeId;
+pub use observe::Observing;
 pub use options::{LeaseOptions, LeaseOptionsBuilder, OnLost};
 pub use outcome::{Acquisition, RunOutcome, Skipped};
 pub use returns::{FromLeaderError, FromSkip};
@@ -145,3 +156,5 @@ pub use scope::{
 pub use state::{Holder, LeaderState};
 pub use stream::{GuardedStream, GuardedTryStream, StreamOutcome};
 pub use token::{FencingToken, Token};
+#[doc(no_inline)]
+pub use tokio_util::sync::CancellationToken;

@@ -67,6 +67,7 @@ pub struct LeaseOptions {
     slots: u32,
     max_tenure: Option<Duration>,
     name_pattern: Option<Arc<str>>,
+    fail_fast: bool,
 }
 
 impl Default for LeaseOptions {
@@ -80,6 +81,7 @@ impl Default for LeaseOptions {
             slots: 1,
             max_tenure: None,
             name_pattern: None,
+            fail_fast: false,
         }
     }
 }
@@ -155,6 +157,20 @@ impl LeaseOptions {
     pub(crate) fn labelled(mut self, pattern: &str) -> Self {
         self.name_pattern.get_or_insert_with(|| Arc::from(pattern));
         self
+    }
+
+    /// For a campaign: one attempt waits until it is elected, its lease is extended, and a store that fails is told of
+    /// at once, since a campaign has a pace of its own for asking again.
+    pub(crate) fn for_a_campaign(mut self) -> Self {
+        self.wait = Duration::MAX;
+        self.auto_extend = true;
+        self.fail_fast = true;
+        self
+    }
+
+    /// Whether an attempt ends with the first failure of the store, however long its wait.
+    pub(crate) fn fails_fast(&self) -> bool {
+        self.fail_fast
     }
 
     /// A lease's time, or the error that names `option`.

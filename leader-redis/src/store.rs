@@ -176,14 +176,19 @@ impl LeaseStore for RedisStore {
         let inner = &*self.inner;
         let key = inner.keys.record(&claim.name);
         let token = claim.token.to_hex();
+        let slot = claim.slot.map(|slot| slot.to_string());
         let args = [
             Arg::Text(&token),
             Arg::Number(micros(claim.lease)),
             Arg::Number(u64::from(claim.slots.max(1))),
             Arg::Text(claim.node_id.as_str()),
+            Arg::Number(claim.at_least.get()),
+            Arg::Text(slot.as_deref().unwrap_or_default()),
         ];
+        let plain = slot.is_none() && claim.at_least == Revision::default();
+        let args = if plain { &args[..4] } else { &args };
         let mark = inner.keys.mark(&claim.name, &token);
-        let answer = inner.commands.run(&CLAIM, &[&key, &mark], &args).await;
+        let answer = inner.commands.run(&CLAIM, &[&key, &mark], args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| inner.error(&key, failure))

@@ -2,6 +2,8 @@
 //! for a condition instead of sleeping.
 //!
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
+//! - [`Cluster`]: three primaries with a replica each, whose slots can be moved and whose nodes can be killed.
+//! - [`Sentinels`]: a primary, its replicas, and the three sentinels that replace it when it is gone.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
 //! - [`World`] and [`on_every_store!`]: one story, played on each store.
@@ -9,17 +11,21 @@
 //!
 //! The harness panics where a test cannot go on, with a text that says what to do about it.
 
+mod cluster;
 mod process;
 mod proxy;
 pub mod resp;
+mod sentinels;
 mod server;
 mod signal;
 mod until;
 mod world;
 
+pub use cluster::{Cluster, Migration};
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;
+pub use sentinels::Sentinels;
 pub use server::{Server, ServerBuilder};
 pub use until::{until, until_some};
 pub use world::{Local, Redis, World, at_once, is_skipped, lead, ms, options, patient, waiting};

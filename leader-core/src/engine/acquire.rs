@@ -175,7 +175,8 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                         queue.note(asked, Err(error.clone()));
                         talk.full = None;
                         let now = Instant::now();
-                        if last || now >= self.deadline || !error.kind().is_transient() {
+                        let hopeless = self.options.fails_fast() || !error.kind().is_transient();
+                        if last || now >= self.deadline || hopeless {
                             return Err(error);
                         }
                         engine.tell_asking_again(self.label, &error);

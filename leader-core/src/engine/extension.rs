@@ -11,7 +11,7 @@ use super::tenure::{Tenure, kept};
 use super::{Engine, here, meter};
 use crate::error::{BackendKind, LeaderError, LossReason, Step};
 use crate::options::LeaseOptions;
-use crate::store::{ExtendReply, Extension, LeaseStore, StoreError};
+use crate::store::{ExtendReply, Extension, Granted, LeaseStore, StoreError};
 
 /// The right to have a request in flight for a lease: one at a time. Given back when dropped.
 pub(super) struct Turn {
@@ -90,8 +90,11 @@ impl<S: LeaseStore> Engine<S> {
     /// Sends one request for all of them, and tells the tenures what came of it, in their order.
     pub(super) async fn send_extensions(&self, requests: &[Request]) -> Vec<Extended> {
         let each = requests.iter().map(|Request { turn, lease }| {
-            let Tenure { id, token, .. } = &**turn.tenure();
-            Extension::new(id.name.clone(), *token, id.slot, *lease)
+            let Tenure {
+                id, token, slots, ..
+            } = &**turn.tenure();
+            let granted = Granted::new(id.node_id.clone(), *slots, id.fence);
+            Extension::new(id.name.clone(), *token, id.slot, *lease).of(granted)
         });
         let batch: Vec<Extension> = each.collect();
         let sent = Instant::now();

@@ -15,7 +15,7 @@
 
 mod acquire;
 mod background;
-mod chance;
+pub(crate) mod chance;
 mod extension;
 mod keeper;
 mod meter;
@@ -49,13 +49,14 @@ pub(crate) use self::tenure::{Phase, Tenure};
 use crate::elector::{Elector, ElectorId};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::{EventHub, Events};
+use crate::health::Health;
 use crate::lease::Lease;
 use crate::name::LockName;
 use crate::node::NodeId;
 use crate::options::LeaseOptions;
 use crate::outcome::Acquisition;
 use crate::state::LeaderState;
-use crate::store::{LeaseStore, StoreError};
+use crate::store::{HintSender, LeaseStore, Revision, StoreError, Watching};
 
 /// An elector on any [`LeaseStore`]: what makes a backend out of a store.
 ///
@@ -253,6 +254,26 @@ impl<S: LeaseStore> Elector for StoreElector<S> {
 
     fn subscribe(&self) -> Events {
         self.engine.events.subscribe()
+    }
+
+    fn examine(&self) -> Health {
+        let held: Vec<_> = self.engine.held().values().cloned().collect();
+        Health::of(held.iter().filter_map(|tenure| tenure.unproved()).collect())
+    }
+
+    fn listen<'a>(
+        &'a self,
+        name: &'a LockName,
+        hints: HintSender,
+    ) -> BoxFuture<'a, Result<Watching, LeaderError>> {
+        let store = &self.engine.store;
+        // Since the beginning: whoever observes looks once more when anything has happened before.
+        let watch = store.watch(name, Revision::default(), hints);
+        Box::pin(self.engine.ask(Step::Watch, name, watch))
+    }
+
+    fn closing(&self) -> CancellationToken {
+        self.engine.closing.child_token()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

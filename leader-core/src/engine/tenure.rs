@@ -15,6 +15,7 @@ use super::meter::Held;
 use crate::elector::ElectorId;
 use crate::error::{LeaderError, LossReason};
 use crate::event::TenureId;
+use crate::health::Unproved;
 use crate::label::Label;
 use crate::options::{LeaseOptions, OnLost};
 use crate::token::Token;
@@ -89,6 +90,9 @@ pub(crate) struct Tenure {
     /// A body runs under this tenure: it ends before the slot is given up.
     pub(crate) guarded: AtomicBool,
     stopping: AtomicBool,
+    /// Set once the holder has let go: nobody works under this tenure any more, whatever becomes of its release.
+    let_go: AtomicBool,
+    lost_at: OnceLock<Instant>,
     phase: AtomicU8,
     ended: CancellationToken,
     /// A child of `ended`, made when somebody first asks: fires when the tenure has ended or is asked to.
@@ -210,6 +214,8 @@ impl Tenure {
             gate: Semaphore::new(1),
             guarded: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            let_go: AtomicBool::new(false),
+            lost_at: OnceLock::new(),
             phase: AtomicU8::new(HELD),
             ended: CancellationToken::new(),
             signal: OnceLock::new(),
@@ -270,10 +276,15 @@ impl Tenure {
     }
 
     pub(crate) fn ensure_valid(&self) -> Result<(), LeaderError> {
+        self.valid().map_err(|reason| self.lost_error(reason))
+    }
+
+    /// As [`ensure_valid`](Self::ensure_valid), with the reason alone.
+    pub(crate) fn valid(&self) -> Result<(), LossReason> {
         match self.phase() {
             Phase::Held => Ok(()),
-            Phase::Closed => Err(self.lost_error(LossReason::Released)),
-            Phase::Lost(reason) => Err(self.lost_error(reason)),
+            Phase::Closed => Err(LossReason::Released),
+            Phase::Lost(reason) => Err(reason),
         }
     }
 
@@ -294,6 +305,7 @@ impl Tenure {
             Ordering::Acquire,
         );
         if lost.is_ok() {
+            let _ = self.lost_at.set(Instant::now());
             self.held.end();
             self.steward.lost(self, reason);
             self.ended.cancel();
@@ -317,6 +329,22 @@ impl Tenure {
             Phase::Lost(reason) => Err(reason),
             Phase::Held | Phase::Closed => Err(LossReason::Released),
         }
+    }
+
+    /// The holder has let go, and no body of its runs any more.
+    pub(crate) fn note_let_go(&self) {
+        self.let_go.store(true, Ordering::Release);
+    }
+
+    /// A lease that could not be proved valid any more while its holder went on, and for how long.
+    pub(crate) fn unproved(&self) -> Option<Unproved> {
+        let lost = matches!(self.phase(), Phase::Lost(_));
+        if !lost || self.let_go.load(Ordering::Acquire) {
+            return None;
+        }
+        let end = self.end();
+        let since = self.lost_at.get().map_or(end, |lost| end.min(*lost));
+        Some(Unproved::new(self.id.clone(), since.elapsed()))
     }
 
     /// Asks the holder to come to an end; the lease stays valid meanwhile.
