@@ -1,7 +1,7 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
 use crate::command::{self, Done, cargo, say, succeeds};
-use crate::test::{self, DOCKER_FEATURE, FEATURES};
+use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE};
 use crate::tree;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     ("rust-version of dependencies", tree::check_rust_versions),
     ("clippy", clippy),
     ("clippy, leader-core alone", clippy_core),
+    ("clippy, metrics and the service", clippy_metrics),
     ("clippy, leader-redis with TLS", clippy_tls),
     ("clippy, tests in containers", clippy_docker),
     ("rustdoc", rustdoc),
@@ -63,11 +64,30 @@ fn format() -> Done {
 }
 
 fn clippy() -> Done {
-    lint(&["--workspace", "--all-targets", "--features", FEATURES])
+    lint(&[
+        "--workspace",
+        "--exclude",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        FEATURES,
+    ])
 }
 
 fn clippy_core() -> Done {
     lint(&["--package", "leader-core", "--no-default-features"])
+}
+
+fn clippy_metrics() -> Done {
+    lint(&[
+        "--package",
+        "leader-core",
+        "--package",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        "leader-core/metrics",
+    ])
 }
 
 fn clippy_tls() -> Done {

@@ -34,55 +34,40 @@ const MASTER_STATUS: &str = "leader_election_master_status";
 
 fn describe() {
     use metrics::{describe_counter, describe_gauge, describe_histogram};
-    describe_counter!(ATTEMPTS, Unit::Count, "Attempts to be elected");
-    describe_counter!(
-        ELECTIONS,
-        Unit::Count,
-        "Attempts that ended with an election"
-    );
-    describe_counter!(
-        SKIPS,
-        Unit::Count,
-        "Attempts that ended because another leads"
-    );
+    describe_counter!(ATTEMPTS, "Attempts to be elected.");
+    describe_counter!(ELECTIONS, "Attempts that ended with an election.");
+    describe_counter!(SKIPS, "Attempts that ended because another leads.");
     describe_counter!(
         ATTEMPT_FAILURES,
-        Unit::Count,
-        "Attempts that ended because the store failed, by kind"
+        "Attempts that ended because the store failed, by kind."
     );
-    describe_counter!(LOSSES, Unit::Count, "Leases that were lost, by reason");
+    describe_counter!(LOSSES, "Leases that were lost, by reason.");
     describe_counter!(
         EXTENSIONS,
-        Unit::Count,
-        "Requests to extend a lease, by result: extended, lost, failed"
+        "Requests to extend a lease, by result: extended, lost, failed."
     );
     describe_counter!(
         RELEASE_FAILURES,
-        Unit::Count,
-        "Requests to give a slot back that the store did not confirm"
+        "Requests to give a slot back that the store did not confirm."
     );
     describe_histogram!(
         WAIT,
         Unit::Seconds,
-        "From the begin of an attempt to its election"
+        "From the begin of an attempt to its election."
     );
     describe_histogram!(
         HOLD,
         Unit::Seconds,
-        "From an election to its end, however it ended"
+        "From an election to its end, however it ended."
     );
     describe_histogram!(
         HANDOVER,
         Unit::Seconds,
-        "From the moment a slot was free, where a release was told, to the next election here"
+        "From the moment a slot was free, where a release was told, to the next election here."
     );
-    describe_gauge!(WAITING, Unit::Count, "Attempts to be elected under way");
-    describe_gauge!(HELD, Unit::Count, "Leases held");
-    describe_gauge!(
-        MASTER_STATUS,
-        Unit::Count,
-        "1 while this process leads, else 0"
-    );
+    describe_gauge!(WAITING, "Attempts to be elected under way.");
+    describe_gauge!(HELD, "Leases held.");
+    describe_gauge!(MASTER_STATUS, "1 while this process leads, else 0.");
 }
 
 impl From<&Label> for SharedString {
