@@ -3,7 +3,7 @@
 use crate::bench;
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::matrix::{self, Extent};
-use crate::test::{self, DOCKER_FEATURE, FEATURES};
+use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE};
 use crate::tree;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     ("rust-version of dependencies", tree::check_rust_versions),
     ("clippy", clippy),
     ("clippy, leader-core alone", clippy_core),
+    ("clippy, metrics and the service", clippy_metrics),
     ("clippy, leader-redis with TLS", clippy_tls),
     ("clippy, tests in containers", clippy_docker),
     ("rustdoc", rustdoc),
@@ -67,11 +68,30 @@ fn format() -> Done {
 }
 
 fn clippy() -> Done {
-    lint(&["--workspace", "--all-targets", "--features", FEATURES])
+    lint(&[
+        "--workspace",
+        "--exclude",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        FEATURES,
+    ])
 }
 
 fn clippy_core() -> Done {
     lint(&["--package", "leader-core", "--no-default-features"])
+}
+
+fn clippy_metrics() -> Done {
+    lint(&[
+        "--package",
+        "leader-core",
+        "--package",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        "leader-core/metrics",
+    ])
 }
 
 fn clippy_tls() -> Done {
