@@ -17,7 +17,7 @@ use crate::accounts::Accounts;
 pub(crate) struct Play {
     enough: usize,
     tenures: AtomicUsize,
-    /// All take turns, and a few of them contend at any time: enough to be overtaken in every way there is.
+    /// All take turns, and two of them contend at any time; where one stands still, the other goes on.
     turns: Semaphore,
     /// Where the next leader reports to, when it is to stand still.
     hold_up: Mutex<Option<oneshot::Sender<Straggler>>>,
@@ -48,7 +48,7 @@ impl Play {
         Self {
             enough,
             tenures: AtomicUsize::new(0),
-            turns: Semaphore::new(4),
+            turns: Semaphore::new(2),
             hold_up: Mutex::default(),
             outcome: Mutex::default(),
         }
