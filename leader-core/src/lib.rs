@@ -118,6 +118,7 @@ pub mod __private {
     reason = "not public"
 )]
 mod private;
+mod quorum;
 mod returns;
 mod scope;
 mod state;
@@ -147,6 +148,7 @@ pub use node::NodeId;
 pub use observe::Observing;
 pub use options::{LeaseOptions, LeaseOptionsBuilder, OnLost};
 pub use outcome::{Acquisition, RunOutcome, Skipped};
+pub use quorum::Quorum;
 pub use returns::{FromLeaderError, FromSkip};
 pub use scope::{
     AlreadyInstalled, current_elector, current_lease, ensure_leader, install, with_elector,

@@ -423,6 +423,12 @@ impl StoreError {
         self
     }
 
+    /// The same failure, whose step may have taken effect or not, as is known.
+    pub(crate) fn that_may_have_run(mut self, may_have_run: bool) -> Self {
+        self.may_have_run = may_have_run;
+        self
+    }
+
     /// What kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> BackendKind {

@@ -710,3 +710,36 @@ async fn campaigns_leave_nothing_behind() {
     );
     assert_eq!(elector.store().records(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f03_resign_is_bounded_when_the_body_blocks_its_thread() {
+    let elector = leader_core::LocalElector::new();
+    let options = CampaignOptions::builder(&patient())
+        .grace(ms(20))
+        .build()
+        .unwrap();
+    let blocked = Arc::new(AtomicBool::new(true));
+    let flag = blocked.clone();
+    let campaign = elector.campaign("x", &options, move |_| {
+        let flag = flag.clone();
+        async move {
+            while flag.load(SeqCst) {
+                std::thread::sleep(ms(1));
+            }
+        }
+    });
+    until_leader(&campaign).await;
+    let error = campaign.resign().await.unwrap_err();
+    assert!(
+        matches!(error, LeaderError::BodyStillRuns { .. }),
+        "{error:?}"
+    );
+    // Its slot is not given to anybody while it works.
+    assert!(is_skipped(&elector.node("b"), "x", &at_once()).await);
+    blocked.store(false, SeqCst);
+    until("it has handed over", LIMIT, async || {
+        campaign.status().tenure().is_none()
+    })
+    .await;
+    assert!(!is_skipped(&elector.node("b"), "x", &at_once()).await);
+}

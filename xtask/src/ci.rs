@@ -1,5 +1,6 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
+use crate::bench;
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::test::{self, DOCKER_FEATURE, FEATURES};
 use crate::tree;
@@ -22,6 +23,7 @@ const STEPS: &[Step] = &[
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
+    ("cost of a poll", bench::poll),
 ];
 
 pub(crate) fn run() -> Done {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use leader_core::fencing::FenceGate;
 use leader_core::{BackendKind, ElectorExt, LeaderError, LossReason};
 use leader_tests::{Proxy, Server, at_once, lead, options, patient, until, waiting};
 use tokio::sync::oneshot;
@@ -90,10 +91,10 @@ async fn h01_without_it_the_first_holder_loses_its_lease_by_itself_and_its_token
         .expect("the server answers");
     let peers = lead(&peer, "x", &at_once()).await;
     assert!(held.is_valid(), "for as long as it does not know");
-    assert!(
-        peers.fence() > held.fence(),
-        "what checks fencing tokens refuses the first from now on"
-    );
+    let ledger = FenceGate::new("");
+    *ledger.enter(peers.fence()).await.unwrap() = "the peer's";
+    let stale = ledger.enter(held.fence()).await.unwrap_err();
+    assert_eq!((stale.presented, stale.seen), (held.fence(), peers.fence()));
 
     let error = run.await.unwrap().unwrap_err();
     let LeaderError::LeaseLost {
