@@ -46,7 +46,13 @@ pub trait ElectorExt: Elector {
         N: TryInto<LockName, Error: Into<LeaderError>>,
     {
         let name = name.try_into().map_err(Into::into);
-        async move { Ok(self.acquire(&name?, options).await?.elected()) }
+        async move {
+            let lease = self.acquire(&name?, options).await?.elected();
+            // A body is woken at its deadline. Who holds by hand may not look, and would be counted as a leader.
+            #[cfg(feature = "metrics")]
+            lease.iter().for_each(Lease::watch);
+            Ok(lease)
+        }
     }
 
     /// Runs `body` if elected, and returns what it returned; `None` when somebody else led until the wait was over.

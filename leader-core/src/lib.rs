@@ -75,6 +75,7 @@
 //! # Features
 //!
 //! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
+//! - `metrics`: counters, gauges and histograms through the `metrics` facade; see [`metrics`](crate::metrics).
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
@@ -89,8 +90,11 @@ pub mod fencing;
 mod guard;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
+#[doc = include_str!("metrics.md")]
+pub mod metrics {}
 mod health;
 mod hints;
+mod label;
 mod lease;
 mod local;
 mod name;
@@ -121,6 +125,7 @@ mod private;
 mod quorum;
 mod returns;
 mod scope;
+mod span;
 mod state;
 pub mod store;
 mod stream;

@@ -10,8 +10,11 @@ use crate::client::{Connection, Endpoint, Place, Purpose, Shared, Terms};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
+use crate::protocol::Protocol;
 use crate::runtime::{Lodging, OwnRuntime};
 use crate::store::{RedisStore, within};
+#[cfg(feature = "__tls")]
+use crate::trust::{Own, Trust};
 use crate::url;
 use crate::watch::Wakeups;
 
@@ -25,6 +28,9 @@ use crate::watch::Wakeups;
 /// | `key_prefix` | `leader` | what keys and channels start with |
 /// | `command_timeout` | 500 ms | how long one command may take; 1 ms to 60 s |
 /// | `replica_ack` | none | how many replicas have to acknowledge a lease, and within what time |
+/// | `protocol` | RESP2 | the version of the protocol that is spoken |
+/// | `ca_certificates` | the system's | with a TLS feature: whose certificates are believed |
+/// | `client_certificate` | none | with a TLS feature: what is shown to a server that asks for it |
 /// | `own_runtime` | `false` | connections and extensions on a thread of their own |
 /// | `shutdown_grace` | 5 s | how long a shutdown may take |
 #[must_use = "an elector is made by `connect()`"]
@@ -35,8 +41,11 @@ pub struct RedisElectorBuilder {
     key_prefix: String,
     command_timeout: Duration,
     acks: Option<Need>,
+    protocol: Option<Protocol>,
     own_runtime: bool,
     shutdown_grace: Option<Duration>,
+    #[cfg(feature = "__tls")]
+    trust: Trust,
 }
 
 impl RedisElectorBuilder {
@@ -48,8 +57,11 @@ impl RedisElectorBuilder {
             key_prefix: Keys::DEFAULT_PREFIX.to_owned(),
             command_timeout: Duration::from_millis(500),
             acks: None,
+            protocol: None,
             own_runtime: false,
             shutdown_grace: None,
+            #[cfg(feature = "__tls")]
+            trust: Trust::default(),
         }
     }
 
@@ -155,6 +167,48 @@ impl RedisElectorBuilder {
         self
     }
 
+    /// Which version of the protocol requests and answers are in. Default [`Protocol::Resp2`]; a client that is shared
+    /// speaks what it speaks.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
+        self
+    }
+
+    /// Believes servers whose certificates are of these authorities, in PEM, and no others; for `rediss://` URLs.
+    /// Default: those that the operating system believes. A certificate must be for the host that the URL has, and in
+    /// force; there is no way around that, and none back to a connection without TLS.
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let elector = RedisElector::builder()
+    ///     .url("rediss://billing:secret@cache.internal:6380")
+    ///     .ca_certificates(std::fs::read("/etc/billing/ca.pem")?)
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "__tls")]
+    pub fn ca_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.trust.authorities = Some(pem.into());
+        self
+    }
+
+    /// Shows this certificate to a server that asks its clients for one (mutual TLS); for `rediss://` URLs. `chain` is
+    /// the certificate and those between it and its authority, `key` its private key (PKCS #8), both in PEM.
+    #[cfg(feature = "__tls")]
+    pub fn client_certificate(
+        mut self,
+        chain: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (chain, key) = (chain.into(), key.into());
+        self.trust.own = Some(Own { chain, key });
+        self
+    }
+
     /// Whether connections and extensions live on a runtime of their own, on one thread: work that blocks the worker
     /// threads of the service's runtime can then not starve them. Costs a thread, and waking it for each command.
     /// Without it, a multi-thread runtime keeps leases alive while a body blocks one of its workers, unless the body has
@@ -253,12 +307,26 @@ impl RedisElectorBuilder {
 
     fn way(&self) -> Result<Way, LeaderError> {
         match (&self.url, &self.client) {
-            (Some(url), None) => Ok(Way::Open(url::endpoint(url)?)),
+            (Some(url), None) => {
+                let endpoint = url::endpoint(url)?;
+                #[cfg(feature = "__tls")]
+                let endpoint = self.secured(url, endpoint)?;
+                Ok(Way::Open(
+                    endpoint.speaking(self.protocol.unwrap_or_default()),
+                ))
+            }
             (None, Some(client)) => {
+                #[cfg(feature = "__tls")]
+                if let Some(option) = self.trust.set() {
+                    let reason = "`client` is set, which brings its own TLS; set one of them";
+                    return Err(LeaderError::invalid_options(option, reason));
+                }
                 let reason = if !Endpoint::of(client).is_one_server() {
                     "Cluster and Sentinel come in a later version; pass a client of one server"
                 } else if self.own_runtime {
                     "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it"
+                } else if self.protocol.is_some() {
+                    "it cannot be combined with `protocol`: a client speaks what it speaks"
                 } else {
                     return Ok(Way::Share(client.clone()));
                 };
@@ -272,6 +340,23 @@ impl RedisElectorBuilder {
                 "url",
                 "`client` is set as well; set one of them",
             )),
+        }
+    }
+
+    /// The endpoint by TLS, if that is what the URL asks for.
+    #[cfg(feature = "__tls")]
+    fn secured(&self, url: &str, endpoint: Endpoint) -> Result<Endpoint, LeaderError> {
+        let refused = |(option, why)| LeaderError::invalid_options(option, why);
+        if url::asks_for_tls(url) {
+            return endpoint.by_tls(&self.trust).map_err(refused);
+        }
+        match self.trust.set() {
+            None => Ok(endpoint),
+            Some(option) => {
+                let reason =
+                    "the URL asks for no TLS, so nothing would be checked; write `rediss://`";
+                Err(LeaderError::invalid_options(option, reason))
+            }
         }
     }
 

@@ -7,7 +7,10 @@
 mod acked;
 mod endpoint;
 mod incidents;
+mod login;
 mod settings;
+#[cfg(feature = "__tls")]
+mod tls;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -149,14 +152,15 @@ impl Connection {
         let key = keys.first().copied().unwrap_or_default();
         let (asked, limit) = (Instant::now(), self.terms.limit);
         let answer = self.send("EVALSHA", key, request(script.digest()), limit);
-        match answer.await {
+        let answer = match answer.await {
             // After a restart or `SCRIPT FLUSH`. The server remembers the script from then on.
             Err(failure) if failure.is_unknown_script() => {
                 let rest = limit.saturating_sub(asked.elapsed());
                 self.send("EVAL", key, request(script.source()), rest).await
             }
             answer => answer,
-        }
+        };
+        answer.map_err(|failure| failure.within(script))
     }
 
     /// Reads one field of a hash.
@@ -278,6 +282,23 @@ impl Connection {
             .await
             .map(Reply::from)
             .map_err(|error| self.failure(&error))
+    }
+
+    /// Sees whether subscriptions may be ended: a refusal would not be seen later, when nothing is asked behind it.
+    pub(crate) async fn may_unsubscribe(&self) -> Result<(), Failure> {
+        let options = options(self.terms.limit);
+        let command = CustomCommand::new_static("PING", ClusterHash::Random, false);
+        let pipeline = self.client.pipeline();
+        let answer = async {
+            let queue = pipeline.with_options(&options);
+            queue.unsubscribe("none").await?;
+            queue
+                .custom::<Value, Value>(command, Vec::<Value>::new())
+                .await?;
+            pipeline.last::<Value>().await
+        };
+        let pong = answer.await.map_err(|error| self.failure(&error))?;
+        is_pong(&pong.into())
     }
 
     /// Ends a subscription, if there is a connection now; when there is none, there is no subscription either.

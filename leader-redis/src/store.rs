@@ -9,7 +9,7 @@ use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
 };
-use leader_core::{Holder, LeaseOptions, LockName};
+use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
@@ -69,7 +69,9 @@ struct Inner {
     /// Kept for as long as the connections.
     _own_runtime: Option<OwnRuntime>,
     /// Whether it was said that releases cannot be told.
-    complained: AtomicBool,
+    cannot_tell: AtomicBool,
+    /// Whether it was said that releases cannot be heard of.
+    cannot_hear: AtomicBool,
 }
 
 impl RedisStore {
@@ -97,7 +99,8 @@ impl RedisStore {
                 timeout,
                 lodging,
                 _own_runtime: own_runtime,
-                complained: AtomicBool::new(false),
+                cannot_tell: AtomicBool::new(false),
+                cannot_hear: AtomicBool::new(false),
             }),
         }
     }
@@ -218,7 +221,12 @@ impl Inner {
         let answers = answer.and_then(|answer| Ok(reply::extend(&answer, batch.len())?));
         let answers = match answers {
             Ok(answers) => answers,
-            Err(failure) => return vec![Err(failure.at(&self.address, None)); batch.len()],
+            Err(failure) => {
+                // All are refused alike.
+                let denied = failure.kind() == BackendKind::Denied;
+                let key = keys.first().copied().filter(|_| denied);
+                return vec![Err(failure.at(&self.address, key)); batch.len()];
+            }
         };
         let each = answers.into_iter().zip(&keys);
         each.map(|(answer, key)| match answer {
@@ -227,7 +235,7 @@ impl Inner {
                 Err(failure) => Err(failure.at(&self.address, None)),
             },
             Ok(reply) => Ok(reply),
-            Err(oddity) => Err(self.error(key, oddity)),
+            Err(oddity) => Err(self.error(key, Failure::from(oddity).within(&EXTEND))),
         })
         .collect()
     }
@@ -249,9 +257,9 @@ impl Inner {
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
-            && !self.complained.swap(true, Ordering::Relaxed)
+            && !self.cannot_tell.swap(true, Ordering::Relaxed)
         {
-            let error = self.error(&key, Failure::Refused(words));
+            let error = self.error(&key, Failure::Refused(words).within(&RELEASE));
             tracing::warn!(%channel, %error, "releases cannot be told: waiters are not woken before leases end");
         }
         Ok(match reply {
@@ -311,7 +319,16 @@ impl LeaseStore for RedisStore {
             .watch(inner.keys.channel(name), &key, since, hints);
         match tokio::time::timeout(inner.timeout, watch).await {
             Ok(Ok(watch)) => Ok(Watching::new(watch)),
-            Ok(Err(failure)) => Err(inner.error(&key, failure)),
+            Ok(Err(failure)) => {
+                let denied = failure.kind() == BackendKind::Denied;
+                let error = inner.error(&key, failure);
+                // Waiters go on without, so nobody else would say it.
+                if denied && !inner.cannot_hear.swap(true, Ordering::Relaxed) {
+                    let channel = inner.keys.channel(name);
+                    tracing::warn!(%channel, %error, "releases cannot be heard of: waiters are not woken before leases end");
+                }
+                Err(error)
+            }
             Err(_) => Err(inner.error(&key, Failure::NoAnswer(inner.timeout))),
         }
     }

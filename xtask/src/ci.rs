@@ -2,7 +2,8 @@
 
 use crate::bench;
 use crate::command::{self, Done, cargo, say, succeeds};
-use crate::test::{self, DOCKER_FEATURE, FEATURES};
+use crate::matrix::{self, Extent};
+use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE};
 use crate::tree;
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,14 @@ const STEPS: &[Step] = &[
     ("rust-version of dependencies", tree::check_rust_versions),
     ("clippy", clippy),
     ("clippy, leader-core alone", clippy_core),
+    ("clippy, metrics and the service", clippy_metrics),
     ("clippy, leader-redis with TLS", clippy_tls),
     ("clippy, tests in containers", clippy_docker),
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
     ("cost of a poll", bench::poll),
+    ("tests on each server", tests_on_each_server),
 ];
 
 pub(crate) fn run() -> Done {
@@ -65,11 +68,30 @@ fn format() -> Done {
 }
 
 fn clippy() -> Done {
-    lint(&["--workspace", "--all-targets", "--features", FEATURES])
+    lint(&[
+        "--workspace",
+        "--exclude",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        FEATURES,
+    ])
 }
 
 fn clippy_core() -> Done {
     lint(&["--package", "leader-core", "--no-default-features"])
+}
+
+fn clippy_metrics() -> Done {
+    lint(&[
+        "--package",
+        "leader-core",
+        "--package",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        "leader-core/metrics",
+    ])
 }
 
 fn clippy_tls() -> Done {
@@ -122,6 +144,10 @@ fn deny() -> Done {
 
 fn tests() -> Done {
     test::run(&[])
+}
+
+fn tests_on_each_server() -> Done {
+    matrix::run("all", Extent::Store, &[])
 }
 
 fn ensure_component(component: &str, subcommand: &str) -> Done {

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 use pin_project_lite::pin_project;
-use tracing::Span;
 
 use super::StreamOutcome;
 use crate::elector::Elector;
@@ -22,6 +21,7 @@ use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::outcome::Skipped;
 use crate::scope::Scoped;
+use crate::span::Around;
 
 pin_project! {
     /// What the guarded streams have in common: everything but what their last item is. Made of an `F`, once elected.
@@ -81,7 +81,7 @@ pin_project! {
             boundary: Boundary,
             #[pin]
             stream: Scoped<S>,
-            span: Span,
+            span: Around,
             hold: Option<Hold>,
         },
         // The inner stream is gone; the lease is being let go of.
@@ -171,10 +171,8 @@ impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
                     span,
                     hold,
                 } => {
-                    let polled = boundary.poll_inside(cx, |cx| {
-                        let _entered = span.enter();
-                        stream.as_mut().poll_next(cx)
-                    });
+                    let polled = boundary
+                        .poll_inside(cx, |cx| span.inside(|| stream.as_mut().poll_next(cx)));
                     let ended = match ready!(polled) {
                         Ended::Returned(Some(item)) => match sort(item) {
                             Sorted::Item(item) => return Poll::Ready(Given::Item(item)),
@@ -275,10 +273,8 @@ fn lead<'e, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<'e, S> {
         Ok(span) => span,
         Err(reason) => return end(hold, Ended::Lost(reason).after(|| drop(make))),
     };
-    let stream = {
-        let _entered = span.enter();
-        catch_unwind(AssertUnwindSafe(|| Scoped::made(Some(hold.handle()), make)))
-    };
+    let stream =
+        span.inside(|| catch_unwind(AssertUnwindSafe(|| Scoped::made(Some(hold.handle()), make))));
     match stream {
         Ok(None) => end(hold, Ended::Returned(StreamOutcome::Ended)),
         Ok(Some(stream)) => Stage::Leading {
