@@ -89,7 +89,10 @@ mod ext;
 pub mod fencing;
 mod guard;
 #[doc = include_str!("guide.md")]
-pub mod guide {}
+pub mod guide {
+    #[doc = include_str!("accidents.md")]
+    pub mod accidents {}
+}
 #[doc = include_str!("metrics.md")]
 pub mod metrics {}
 mod health;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use leader_core::{LeaderError, NodeId, Step};
 
 use crate::acks::{Acks, Need};
-use crate::client::{Connection, Endpoint, Place, Purpose, Shared, Terms};
+use crate::client::{Connection, Endpoint, Layout, Link, Place, Purpose, Shared, Terms};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
@@ -145,6 +145,8 @@ impl RedisElectorBuilder {
     /// them. A primary that was replaced and does not know goes on granting as long as enough replicas follow it; the
     /// server's `min-replicas-to-write` says when it stops. And a replica that restarts with nothing in its memory or on
     /// its disk has forgotten what it acknowledged. For the rest there are fencing tokens.
+    ///
+    /// Works on one server with replicas, and behind Sentinel. On a cluster it is refused.
     pub fn replica_ack(mut self, replicas: u32, timeout: Duration) -> Self {
         self.acks = Some(Need {
             replicas,
@@ -261,6 +263,11 @@ impl RedisElectorBuilder {
             need.check()?;
         }
         let way = self.way()?;
+        if self.acks.is_some() && way.endpoint().layout() == Layout::Cluster {
+            let reason =
+                "each node of a cluster has replicas of its own, and they cannot be asked yet";
+            return Err(LeaderError::invalid_options("replica_ack", reason));
+        }
         let address = way.endpoint().address();
         let refused = |failure: Failure| {
             LeaderError::backend(Step::Connect, None, failure.at(&address, None))
@@ -275,7 +282,8 @@ impl RedisElectorBuilder {
             stated: timeout,
             lodging: lodging.clone(),
         };
-        let (endpoint, limit) = (way.endpoint(), timeout * 2);
+        let endpoint = way.endpoint();
+        let limit = timeout * endpoint.patience();
         // Where the time limit has a clock, wherever the caller is.
         let connect = lodging.spawn({
             let (terms, acks) = (terms.clone(), self.acks);
@@ -292,7 +300,7 @@ impl RedisElectorBuilder {
             .await
             .unwrap_or_else(|error| Err(Failure::Client(error.to_string())))
             .map_err(refused)?;
-        let wakeups = Wakeups::new(endpoint, terms);
+        let wakeups = Wakeups::new(endpoint, commands.known(), terms);
         Ok(RedisStore::new(
             commands,
             acks,
@@ -321,9 +329,7 @@ impl RedisElectorBuilder {
                     let reason = "`client` is set, which brings its own TLS; set one of them";
                     return Err(LeaderError::invalid_options(option, reason));
                 }
-                let reason = if !Endpoint::of(client).is_one_server() {
-                    "Cluster and Sentinel come in a later version; pass a client of one server"
-                } else if self.own_runtime {
+                let reason = if self.own_runtime {
                     "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it"
                 } else if self.protocol.is_some() {
                     "it cannot be combined with `protocol`: a client speaks what it speaks"
@@ -397,13 +403,13 @@ impl Way {
         }
     }
 
-    async fn go(self, terms: &Terms) -> Result<Connection, Failure> {
-        let connection = match self {
-            Self::Open(endpoint) => Connection::open(&endpoint, Purpose::Commands, terms).await?,
-            Self::Share(client) => Connection::share(client, terms)?,
+    async fn go(self, terms: &Terms) -> Result<Link, Failure> {
+        let link = match self {
+            Self::Open(endpoint) => Link::open(&endpoint, terms).await?,
+            Self::Share(client) => Link::share(client, terms)?,
         };
-        connection.ping().await?;
-        Ok(connection)
+        link.ping().await?;
+        Ok(link)
     }
 }
 
