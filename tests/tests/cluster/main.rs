@@ -3,6 +3,7 @@
 mod conformance;
 mod failover;
 mod migration;
+mod permissions;
 mod shared;
 mod spread;
 mod wakeups;
