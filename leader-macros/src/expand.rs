@@ -136,7 +136,7 @@ impl<'a> Expansion<'a> {
         let (name, options) = (self.name(), self.options());
         let (kept, elector) = match self.given_elector() {
             Some(given) => {
-                let kept = self.kept(&given);
+                let kept = kept(&given);
                 let kept = quote_here! { let elector = #kept; };
                 (
                     Some(kept),
@@ -162,7 +162,7 @@ impl<'a> Expansion<'a> {
 
     fn stream(&self, body: &Body) -> TokenStream {
         let (name, options) = (self.name(), self.options());
-        let elector = self.elector(|given| self.kept(&given));
+        let elector = self.elector(|given| kept(&given));
         let when_failing = self.when_failing();
         let last_items = match self.output() {
             Type::Infer(_) => quote_here! { __leader::LastItems::none() },
@@ -202,16 +202,6 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// A clone of the given elector.
-    fn kept(&self, given: &TokenStream) -> TokenStream {
-        quote_here! {
-            {
-                use __leader::Keep as _;
-                (#given).keep_elector()
-            }
-        }
-    }
-
     fn copies(&self) -> TokenStream {
         let copies = self.brief.iter().map(
             |Parameter {
@@ -221,20 +211,6 @@ impl<'a> Expansion<'a> {
             },
         );
         copies.collect()
-    }
-
-    /// The copies under the names of what they were made of, as their parameters were written.
-    fn copied<'b>(&self, parameters: impl IntoIterator<Item = &'b Parameter<'b>>) -> TokenStream {
-        let copied = parameters.into_iter().map(
-            |Parameter {
-                 conditions,
-                 mutability,
-                 name,
-             }| {
-                quote_here! { #(#conditions)* let #mutability #name = #name.get(); }
-            },
-        );
-        copied.collect()
     }
 
     fn when_failing(&self) -> TokenStream {
@@ -275,8 +251,8 @@ impl<'a> Expansion<'a> {
         let is_used = |parameter: &&Parameter<'_>| {
             mentions(given.to_token_stream(), parameter.name).is_some()
         };
-        let copied = self.copied(self.brief.iter().filter(is_used));
-        quote_here! { { let _ = skipped; #copied #given } }
+        let copies = copied(self.brief.iter().filter(is_used));
+        quote_here! { { let _ = skipped; #copies #given } }
     }
 
     /// What is returned upon an `error`.
@@ -326,9 +302,9 @@ impl<'a> Expansion<'a> {
             });
             return quote_here! { move || async move #block };
         }
-        let copied = self.copied(self.brief);
+        let copies = copied(self.brief);
         let block = body.block_after(quote_here! {
-            #copied
+            #copies
             #keep
         });
         let returned = self.shape.returned.as_ref();
@@ -462,6 +438,30 @@ impl<'a> Expansion<'a> {
             _ => None,
         }
     }
+}
+
+/// A clone of the given elector.
+fn kept(given: &TokenStream) -> TokenStream {
+    quote_here! {
+        {
+            use __leader::Keep as _;
+            (#given).keep_elector()
+        }
+    }
+}
+
+/// The copies under the names of what they were made of, as their parameters were written.
+fn copied<'b>(parameters: impl IntoIterator<Item = &'b Parameter<'b>>) -> TokenStream {
+    let copied = parameters.into_iter().map(
+        |Parameter {
+             conditions,
+             mutability,
+             name,
+         }| {
+            quote_here! { #(#conditions)* let #mutability #name = #name.get(); }
+        },
+    );
+    copied.collect()
 }
 
 /// Whether a type says nothing of what it is, but in the error of a `Result`.
