@@ -2,7 +2,7 @@
 
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::matrix::{self, Extent};
-use crate::test::{self, DOCKER_FEATURE, FEATURES};
+use crate::test::{self, DOCKER_FEATURE, FEATURES, TLS_FEATURE};
 use crate::tree;
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,14 @@ const STEPS: &[Step] = &[
     ("clippy", clippy),
     ("clippy, leader-core alone", clippy_core),
     ("clippy, leader-redis with TLS", clippy_tls),
-    ("clippy, tests in containers", clippy_docker),
+    (
+        "clippy, tests in containers and with TLS",
+        clippy_optional_tests,
+    ),
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
+    ("tests with TLS", tests_with_tls),
     ("tests on each server", tests_on_each_server),
 ];
 
@@ -82,13 +86,14 @@ fn clippy_tls() -> Done {
     ])
 }
 
-fn clippy_docker() -> Done {
+fn clippy_optional_tests() -> Done {
+    let features = format!("{DOCKER_FEATURE},{TLS_FEATURE}");
     lint(&[
         "--package",
         "leader-tests",
         "--all-targets",
         "--features",
-        DOCKER_FEATURE,
+        &features,
     ])
 }
 
@@ -122,6 +127,19 @@ fn deny() -> Done {
 
 fn tests() -> Done {
     test::run(&[])
+}
+
+/// Apart from the others: TLS is some 20 more crates, and another build of what stands on them.
+fn tests_with_tls() -> Done {
+    let mut tests = test::runner().command();
+    command::run(tests.args([
+        "--package",
+        "leader-tests",
+        "--features",
+        TLS_FEATURE,
+        "--test",
+        "redis_tls",
+    ]))
 }
 
 fn tests_on_each_server() -> Done {

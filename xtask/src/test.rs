@@ -9,6 +9,8 @@ use std::process::Command;
 pub(crate) const FEATURES: &str = "leader-core/serde,leader-core/testing";
 /// The harness's part for containers.
 pub(crate) const DOCKER_FEATURE: &str = "leader-tests/testcontainers";
+/// The harness's part for servers with TLS.
+pub(crate) const TLS_FEATURE: &str = "leader-tests/tls";
 
 pub(crate) fn run(args: &[&str]) -> Done {
     let features = match servers::ensure()? {
