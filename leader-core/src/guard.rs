@@ -46,13 +46,23 @@ impl Hold {
         }
     }
 
-    /// To be called before the body is made. Gives the span that the body runs in.
-    pub(crate) fn begin(&self) -> Result<Around, LeaderError> {
-        let tenure = self.tenure();
-        // The process may have stood still since the grant: nothing begins on a lease that is over.
-        tenure.ensure_valid()?;
+    /// Why the lease is over, if it is.
+    pub(crate) fn lost(&self) -> Option<LossReason> {
+        match self.tenure().phase() {
+            Phase::Held => None,
+            Phase::Closed => Some(LossReason::Released),
+            Phase::Lost(reason) => Some(reason),
+        }
+    }
+
+    /// To be called before the body is made. Gives the span that the body runs in, or why there is to be no body: the
+    /// process may have stood still since the grant, and nothing begins on a lease that is over.
+    pub(crate) fn begin(&self) -> Result<Around, LossReason> {
+        if let Some(reason) = self.lost() {
+            return Err(reason);
+        }
         match self {
-            Self::Own(_) => Ok(begin(tenure)),
+            Self::Own(lease) => Ok(begin(lease.tenure())),
             Self::Outer(_) => Ok(Around::nothing()),
         }
     }
@@ -92,9 +102,13 @@ where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
-    let span = hold.begin()?;
-    let guarded = guarded(hold.tenure(), Stopping::AtOnce, make);
-    let ended = span.future(guarded).await;
+    let ended = match hold.begin() {
+        Ok(span) => {
+            let guarded = guarded(hold.tenure(), Stopping::AtOnce, make);
+            span.future(guarded).await
+        }
+        Err(reason) => Ended::Lost(reason).after(|| drop(make)),
+    };
     match hold.conclude(ended).await {
         Ok(result) => result,
         Err(panic) => resume_unwind(panic),
@@ -167,6 +181,16 @@ pub(crate) enum Ended<T> {
     Panicked(Box<dyn Any + Send>),
 }
 
+impl<T> Ended<T> {
+    /// The same, once what is left of the body is dropped; that may panic as any of its code may.
+    pub(crate) fn after(self, drop: impl FnOnce()) -> Self {
+        match (self, catch_unwind(AssertUnwindSafe(drop))) {
+            (Self::Panicked(panic), _) | (_, Err(panic)) => Self::Panicked(panic),
+            (ended, Ok(())) => ended,
+        }
+    }
+}
+
 pin_project! {
     /// A future that is polled only inside its boundary.
     struct Guarded<F> {
@@ -212,8 +236,7 @@ impl<F: Future> Future for Guarded<F> {
             return Poll::Pending;
         };
         let ended = ready!(this.boundary.poll_inside(cx, |cx| body.poll(cx)));
-        this.body.set(None);
-        Poll::Ready(ended)
+        Poll::Ready(ended.after(|| this.body.set(None)))
     }
 }
 

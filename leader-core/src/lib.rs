@@ -57,7 +57,7 @@
 //!
 //! What a lease cannot do: undo a side effect that has already left the process. A leader that was paused in the middle
 //! of a write does not know it. For that, send the fencing token along, and let the resource refuse a lower one than
-//! it has seen.
+//! it has seen: [`fencing`].
 //!
 //! # The parts
 //!
@@ -86,6 +86,7 @@ mod engine;
 mod error;
 mod event;
 mod ext;
+pub mod fencing;
 mod guard;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
@@ -121,6 +122,7 @@ pub mod __private {
     reason = "not public"
 )]
 mod private;
+mod quorum;
 mod returns;
 mod scope;
 mod span;
@@ -151,6 +153,7 @@ pub use node::NodeId;
 pub use observe::Observing;
 pub use options::{LeaseOptions, LeaseOptionsBuilder, OnLost};
 pub use outcome::{Acquisition, RunOutcome, Skipped};
+pub use quorum::Quorum;
 pub use returns::{FromLeaderError, FromSkip};
 pub use scope::{
     AlreadyInstalled, current_elector, current_lease, ensure_leader, install, with_elector,

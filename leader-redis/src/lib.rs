@@ -23,8 +23,8 @@
 //!
 //! # What a user of the server must be allowed
 //!
-//! With access control lists: `~leader:* &leader:*` (the prefix of keys and channels), and the commands `evalsha eval
-//! hgetall hmget hget hset hdel set exists pttl pexpire time publish subscribe unsubscribe ping hello client|id info`.
+//! The README has the line of an access control list that suffices, with nothing in it that is not needed. What a user
+//! lacks is named in errors of the kind `Denied`, or in a warning where only waiters are late for it.
 //!
 //! # What it needs of the client
 //!
@@ -32,19 +32,26 @@
 //! facade at the levels `debug` and `trace` has commands in it, but not their arguments, unless its feature
 //! `network-logs` is on: then lease tokens are logged too.
 
+mod acks;
 mod builder;
 mod client;
 mod elector;
 mod fault;
+mod fenced;
 mod keys;
+mod protocol;
 mod reply;
 mod runtime;
 mod script;
 mod store;
+#[cfg(feature = "__tls")]
+mod trust;
 mod url;
 mod watch;
 
 pub use builder::RedisElectorBuilder;
 pub use elector::RedisElector;
+pub use fenced::{FencedKey, FencedValue};
 pub use fred;
+pub use protocol::Protocol;
 pub use store::RedisStore;

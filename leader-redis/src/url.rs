@@ -4,15 +4,19 @@ use leader_core::LeaderError;
 
 use crate::client::Endpoint;
 
-const TLS: bool = cfg!(any(
-    feature = "enable-rustls",
-    feature = "enable-rustls-ring",
-    feature = "enable-native-tls"
-));
+const TLS: bool = cfg!(feature = "__tls");
 
 /// Reads `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS.
 pub(crate) fn endpoint(url: &str) -> Result<Endpoint, LeaderError> {
     read(url).map_err(|reason| LeaderError::invalid_options("url", reason))
+}
+
+/// Whether a URL that was read asks for TLS.
+#[cfg(feature = "__tls")]
+pub(crate) fn asks_for_tls(url: &str) -> bool {
+    let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
+    scheme
+        .is_some_and(|scheme| matches!(scheme.to_ascii_lowercase().as_str(), "rediss" | "valkeys"))
 }
 
 fn read(url: &str) -> Result<Endpoint, String> {
@@ -20,7 +24,13 @@ fn read(url: &str) -> Result<Endpoint, String> {
         return Err("it has no scheme; write `redis://host:port`".to_owned());
     };
     check_scheme(&scheme.to_ascii_lowercase())?;
-    let endpoint = Endpoint::from_url(url).map_err(|details| explained(&details))?;
+    // fred would make a TLS configuration of its own.
+    let url = match scheme.to_ascii_lowercase().as_str() {
+        "rediss" => format!("redis://{rest}"),
+        "valkeys" => format!("valkey://{rest}"),
+        _ => url.to_owned(),
+    };
+    let endpoint = Endpoint::from_url(&url).map_err(|details| explained(&details))?;
     if rest.contains(['?', '#']) {
         return Err(format!(
             "options behind `?` or `#` mean nothing here; set them on the builder{ESCAPES}"

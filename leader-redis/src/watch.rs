@@ -137,6 +137,7 @@ impl Wakeups {
         let watchers = self.watchers.clone();
         self.terms.lodging.spawn(async move {
             let connection = Connection::open(&endpoint, Purpose::Messages, &terms).await?;
+            connection.may_unsubscribe().await?;
             let connection = Arc::new(connection);
             let (orders, received) = mpsc::unbounded_channel();
             let listening = Listening::new(connection.clone(), watchers, received, terms.limit);

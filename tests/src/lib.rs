@@ -4,14 +4,21 @@
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
 //! - [`Cluster`]: three primaries with a replica each, whose slots can be moved and whose nodes can be killed.
 //! - [`Sentinels`]: a primary, its replicas, and the three sentinels that replace it when it is gone.
+//! - [`Postgres`]: a database of the test's own, as the resource that leaders write to.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
+//! - `Authority` and `Certificate`, with the feature `tls`: what a server with TLS needs.
+//! - [`elector_at`]: how an elector on a server begins, in the protocol that is being tested.
 //! - [`World`] and [`on_every_store!`]: one story, played on each store.
 //! - [`Worker`]: a second process that speaks in lines and can be frozen and killed.
 //!
 //! The harness panics where a test cannot go on, with a text that says what to do about it.
 
+#[cfg(feature = "tls")]
+mod certificates;
 mod cluster;
+mod elector;
+mod postgres;
 mod process;
 mod proxy;
 pub mod resp;
@@ -21,7 +28,11 @@ mod signal;
 mod until;
 mod world;
 
+#[cfg(feature = "tls")]
+pub use certificates::{Authority, Certificate};
 pub use cluster::{Cluster, Migration};
+pub use elector::elector_at;
+pub use postgres::Postgres;
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;

@@ -1,6 +1,8 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
+use crate::bench;
 use crate::command::{self, Done, cargo, say, succeeds};
+use crate::matrix::{self, Extent};
 use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE};
 use crate::tree;
 use std::time::{Duration, Instant};
@@ -23,6 +25,8 @@ const STEPS: &[Step] = &[
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
+    ("cost of a poll", bench::poll),
+    ("tests on each server", tests_on_each_server),
 ];
 
 pub(crate) fn run() -> Done {
@@ -140,6 +144,10 @@ fn deny() -> Done {
 
 fn tests() -> Done {
     test::run(&[])
+}
+
+fn tests_on_each_server() -> Done {
+    matrix::run("all", Extent::Store, &[])
 }
 
 fn ensure_component(component: &str, subcommand: &str) -> Done {

@@ -2,11 +2,13 @@
 
 use crate::clock;
 use crate::command::{self, Done, cargo, say, succeeds};
+use crate::postgres;
 use crate::servers::{self, Server};
 use std::process::Command;
 
 /// What is built for tests. Not all features: those of `leader-redis` are three TLS libraries, two of them in C.
-pub(crate) const FEATURES: &str = "leader-core/serde,leader-core/testing";
+pub(crate) const FEATURES: &str =
+    "leader-core/serde,leader-core/testing,leader-examples/postgres,leader-tests-postgres/postgres";
 /// Built and tested by a step of its own: the web server, and what it is tested with, would double the tree.
 pub(crate) const SERVICE: &str = "leader-axum-service";
 /// The harness's part for containers.
@@ -17,9 +19,10 @@ pub(crate) fn run(args: &[&str]) -> Done {
         Server::Found => (FEATURES.to_owned(), ""),
         Server::Docker => (format!("{FEATURES},{DOCKER_FEATURE}"), DOCKER_FEATURE),
     };
+    postgres::ensure()?;
     clock::ensure();
     let mut failures = Vec::new();
-    let mut tests = runner();
+    let mut tests = runner().command();
     tests
         .args(["--workspace", "--exclude", SERVICE])
         .args(["--features", &features, "--no-fail-fast"])
@@ -57,12 +60,28 @@ pub(crate) fn run(args: &[&str]) -> Done {
     }
 }
 
-/// The runner that this machine has, for unit and integration tests.
-pub(crate) fn runner() -> Command {
+/// What runs unit and integration tests.
+#[derive(Clone, Copy)]
+pub(crate) enum Runner {
+    Nextest,
+    Cargo,
+}
+
+/// The runner that this machine has.
+pub(crate) fn runner() -> Runner {
     if succeeds(&mut cargo(&["nextest", "--version"])) {
         say("running the tests with cargo-nextest");
-        return cargo(&["nextest", "run"]);
+        return Runner::Nextest;
     }
     say("cargo-nextest is not installed: running the tests with `cargo test`");
-    cargo(&["test", "--lib", "--bins", "--tests", "--examples"])
+    Runner::Cargo
+}
+
+impl Runner {
+    pub(crate) fn command(self) -> Command {
+        match self {
+            Self::Nextest => cargo(&["nextest", "run"]),
+            Self::Cargo => cargo(&["test", "--lib", "--bins", "--tests", "--examples"]),
+        }
+    }
 }

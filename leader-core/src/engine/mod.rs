@@ -14,7 +14,7 @@
 //! | `background` | where tokens come from and background work goes |
 
 mod acquire;
-mod background;
+pub(crate) mod background;
 pub(crate) mod chance;
 mod extension;
 mod keeper;
@@ -45,7 +45,7 @@ use self::release::{Courtesy, Settlements};
 pub(crate) use self::tell::quietly;
 pub use self::tenure::BoxFuture;
 use self::tenure::Steward;
-pub(crate) use self::tenure::{Phase, Tenure};
+pub(crate) use self::tenure::{Phase, Tenure, kept};
 use crate::elector::{Elector, ElectorId};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::{EventHub, Events};

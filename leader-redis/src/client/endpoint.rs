@@ -3,9 +3,15 @@
 use std::fmt;
 
 use fred::interfaces::ClientLike;
+use fred::types::RespVersion;
 use fred::types::config::Config;
 
-use super::Shared;
+#[cfg(feature = "__tls")]
+use super::tls;
+use super::{Shared, login};
+use crate::protocol::Protocol;
+#[cfg(feature = "__tls")]
+use crate::trust::{Trust, Unusable};
 
 /// Where a server is, and how to log in.
 #[derive(Clone)]
@@ -14,12 +20,28 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Reads a URL; on failure says why, in words that have nothing of the URL in them.
+    /// Reads a URL without TLS; on failure says why, in words that have nothing of the URL in them.
     pub(crate) fn from_url(url: &str) -> Result<Self, String> {
         match Config::from_url_centralized(url) {
             Ok(config) => Ok(Self { config }),
             Err(error) => Err(error.details().to_owned()),
         }
+    }
+
+    /// The same, by TLS.
+    #[cfg(feature = "__tls")]
+    pub(crate) fn by_tls(mut self, trust: &Trust) -> Result<Self, Unusable> {
+        self.config.tls = Some(tls::config(trust)?);
+        Ok(self)
+    }
+
+    /// The same, in this version of the protocol.
+    pub(crate) fn speaking(mut self, protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Resp2 => self.config.version = RespVersion::RESP2,
+            Protocol::Resp3 => login::by_resp3(&mut self.config),
+        }
+        self
     }
 
     /// Where `client` is connected to.
@@ -34,14 +56,18 @@ impl Endpoint {
         self.config.server.is_centralized() || self.config.server.is_unix_socket()
     }
 
-    /// `host:port`, for people.
+    /// `host:port`, for people, and whether it is TLS that is spoken there.
     pub(crate) fn address(&self) -> String {
         let hosts = self.config.server.hosts();
         let hosts: Vec<String> = hosts
             .iter()
             .map(|server| format!("{}:{}", server.host, server.port))
             .collect();
-        hosts.join(",")
+        let address = hosts.join(",");
+        if self.config.uses_tls() {
+            return address + " (TLS)";
+        }
+        address
     }
 
     pub(crate) fn host_and_port(&self) -> Option<(String, u16)> {
