@@ -11,13 +11,13 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tracing::{Instrument, Span};
 
 use crate::engine::{Phase, Tenure};
 use crate::error::{LeaderError, LossReason};
 use crate::lease::{Lease, LeaseHandle};
 use crate::options::OnLost;
 use crate::scope;
+use crate::span::Around;
 
 /// Under which lease a body runs.
 #[derive(Debug)]
@@ -57,13 +57,13 @@ impl Hold {
 
     /// To be called before the body is made. Gives the span that the body runs in, or why there is to be no body: the
     /// process may have stood still since the grant, and nothing begins on a lease that is over.
-    pub(crate) fn begin(&self) -> Result<Span, LossReason> {
+    pub(crate) fn begin(&self) -> Result<Around, LossReason> {
         if let Some(reason) = self.lost() {
             return Err(reason);
         }
         match self {
             Self::Own(lease) => Ok(begin(lease.tenure())),
-            Self::Outer(_) => Ok(Span::none()),
+            Self::Outer(_) => Ok(Around::nothing()),
         }
     }
 
@@ -90,15 +90,9 @@ impl Hold {
 }
 
 /// A body is about to run under a tenure of its own. Gives the span that it runs in.
-fn begin(tenure: &Tenure) -> Span {
+fn begin(tenure: &Tenure) -> Around {
     tenure.guarded.store(true, Ordering::Release);
-    tracing::info_span!(
-        "leading",
-        name = tenure.label(),
-        node_id = %tenure.id.node_id,
-        slot = tenure.id.slot,
-        fence = tenure.id.fence.get(),
-    )
+    Around::leading(tenure)
 }
 
 /// Runs the body that `make` makes under a lease, then ends the tenure: body ended or dropped, extension stopped, slot
@@ -110,9 +104,8 @@ where
 {
     let ended = match hold.begin() {
         Ok(span) => {
-            guarded(hold.tenure(), Stopping::AtOnce, make)
-                .instrument(span)
-                .await
+            let guarded = guarded(hold.tenure(), Stopping::AtOnce, make);
+            span.future(guarded).await
         }
         Err(reason) => Ended::Lost(reason).after(|| drop(make)),
     };
@@ -141,7 +134,7 @@ where
         tokio::time::sleep(grace).await;
     };
     let span = begin(tenure);
-    let run = guarded(tenure, Stopping::ByItself, make).instrument(span);
+    let run = span.future(guarded(tenure, Stopping::ByItself, make));
     tokio::select! {
         biased;
         ended = run => ended,

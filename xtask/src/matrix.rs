@@ -2,7 +2,7 @@
 
 use crate::command::{self, Done, cargo, say};
 use crate::releases::{self, Release};
-use crate::test::{self, FEATURES, Runner};
+use crate::test::{self, FEATURES, Runner, SERVICE};
 use std::env;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ const RESP: &str = "LEADER_TEST_RESP";
 pub(crate) enum Extent {
     /// All that touch a server: those of the harness's package but for the stories on the store in memory.
     All,
-    /// What is about the server's own answers: the test programs named after the store.
+    /// What is about the server's own answers: the test programs named after the store. Beside `cargo xtask test`, which
+    /// has run them on the installed server by RESP2.
     Store,
 }
 
@@ -35,6 +36,9 @@ pub(crate) fn run(servers: &str, extent: Extent, args: &[&str]) -> Done {
     let mut rounds = Vec::new();
     for release in &releases {
         for resp in &resps {
+            if matches!(extent, Extent::Store) && release.is_installed && resp == "2" {
+                continue;
+            }
             say(&format!("on {} by RESP{resp}", release.version));
             let start = Instant::now();
             let mut tests = command(runner, extent, args);
@@ -74,7 +78,8 @@ fn command(runner: Runner, extent: Extent, args: &[&str]) -> Command {
     match runner {
         Runner::Nextest => {
             // The build of `cargo xtask test`, so that nothing is built twice.
-            let mut tests = cargo(&["nextest", "run", "--workspace", "--features", FEATURES]);
+            let mut tests = cargo(&["nextest", "run", "--workspace", "--exclude", SERVICE]);
+            tests.args(["--features", FEATURES]);
             let filter = match extent {
                 Extent::All => {
                     "package(leader-redis) | package(leader-tests) - test(/(^|::)local::/)"

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 use pin_project_lite::pin_project;
-use tracing::Span;
 
 use super::StreamOutcome;
 use crate::elector::Elector;
@@ -22,6 +21,7 @@ use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::outcome::Skipped;
 use crate::scope::Scoped;
+use crate::span::Around;
 
 pin_project! {
     /// What the guarded streams have in common: everything but what their last item is. Made of an `F`, once elected.
@@ -81,7 +81,7 @@ pin_project! {
             boundary: Boundary,
             #[pin]
             stream: Scoped<S>,
-            span: Span,
+            span: Around,
             hold: Option<Hold>,
         },
         // The inner stream is gone; the lease is being let go of.
@@ -131,50 +131,27 @@ impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProj::Standing { standing } => match ready!(standing.as_mut().poll(cx)) {
-                    Ok(Stood::Leading(hold)) => match this.make.take() {
-                        Some(parts) => {
-                            let handle = hold.handle();
-                            lead(hold, || make(parts, Some(handle)))
-                        }
-                        None => Stage::Over,
-                    },
-                    Ok(Stood::Skipped(skipped)) => {
-                        *this.outcome = Some(StreamOutcome::Skipped(skipped));
-                        Stage::Over
-                    }
-                    Err(error) => {
-                        let failing = matches!(error, LeaderError::Backend { .. });
-                        match (*this.when_failing, this.make.take()) {
-                            (WhenFailing::Run, Some(parts)) if failing => {
-                                tracing::warn!(%error, "running without a lease");
-                                // In case that it panics.
-                                this.stage.set(Stage::Over);
-                                Scoped::made(None, || make(parts, None))
-                                    .map_or(Stage::Over, |stream| Stage::Open { stream })
-                            }
-                            (WhenFailing::Skip, _) if failing => {
-                                tracing::warn!(%error, "skipped");
-                                *this.outcome = Some(StreamOutcome::Skipped(Skipped::default()));
-                                Stage::Over
-                            }
-                            _ => {
-                                *this.outcome = Some(StreamOutcome::Failed(error));
-                                Stage::Over
-                            }
+                StageProj::Standing { standing } => {
+                    let stood = ready!(standing.as_mut().poll(cx));
+                    // In case that `make` panics.
+                    this.stage.set(Stage::Over);
+                    let make = this.make.take().map(|parts| |lease| make(parts, lease));
+                    match begin(stood, *this.when_failing, make) {
+                        Ok(stage) => stage,
+                        Err(outcome) => {
+                            *this.outcome = Some(outcome);
+                            return Poll::Ready(Given::End);
                         }
                     }
-                },
+                }
                 StageProj::Leading {
                     boundary,
                     mut stream,
                     span,
                     hold,
                 } => {
-                    let polled = boundary.poll_inside(cx, |cx| {
-                        let _entered = span.enter();
-                        stream.as_mut().poll_next(cx)
-                    });
+                    let polled = boundary
+                        .poll_inside(cx, |cx| span.inside(|| stream.as_mut().poll_next(cx)));
                     let ended = match ready!(polled) {
                         Ended::Returned(Some(item)) => match sort(item) {
                             Sorted::Item(item) => return Poll::Ready(Given::Item(item)),
@@ -269,16 +246,44 @@ impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
     }
 }
 
+/// Has stood for election: makes the inner stream, if there is to be one. Else it is over.
+fn begin<'e, S>(
+    stood: Result<Stood, LeaderError>,
+    when_failing: WhenFailing,
+    make: Option<impl FnOnce(Option<LeaseHandle>) -> Option<S>>,
+) -> Result<Stage<'e, S>, StreamOutcome> {
+    let error = match (stood, make) {
+        (Ok(Stood::Leading(hold)), Some(make)) => {
+            let handle = hold.handle();
+            return Ok(lead(hold, || make(Some(handle))));
+        }
+        (Err(error @ LeaderError::Backend { .. }), Some(make))
+            if when_failing == WhenFailing::Run =>
+        {
+            tracing::warn!(%error, "running without a lease");
+            let stream = Scoped::made(None, || make(None));
+            return Ok(stream.map_or(Stage::Over, |stream| Stage::Open { stream }));
+        }
+        // It is made once.
+        (Ok(Stood::Leading(_)), None) => return Ok(Stage::Over),
+        (Ok(Stood::Skipped(skipped)), _) => return Err(StreamOutcome::Skipped(skipped)),
+        (Err(error), _) => error,
+    };
+    if when_failing == WhenFailing::Skip && matches!(error, LeaderError::Backend { .. }) {
+        tracing::warn!(%error, "skipped");
+        return Err(StreamOutcome::Skipped(Skipped::default()));
+    }
+    Err(StreamOutcome::Failed(error))
+}
+
 /// Elected: makes the inner stream.
 fn lead<'e, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<'e, S> {
     let span = match hold.begin() {
         Ok(span) => span,
         Err(reason) => return end(hold, Ended::Lost(reason).after(|| drop(make))),
     };
-    let stream = {
-        let _entered = span.enter();
-        catch_unwind(AssertUnwindSafe(|| Scoped::made(Some(hold.handle()), make)))
-    };
+    let stream =
+        span.inside(|| catch_unwind(AssertUnwindSafe(|| Scoped::made(Some(hold.handle()), make))));
     match stream {
         Ok(None) => end(hold, Ended::Returned(StreamOutcome::Ended)),
         Ok(Some(stream)) => Stage::Leading {
