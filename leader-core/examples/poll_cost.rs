@@ -1,7 +1,7 @@
 //! What the guard adds to a poll: a guarded future and a guarded stream against bare ones, in the same run.
 //!
 //! ```text
-//! cargo run --release -p leader-core --example poll_cost
+//! cargo xtask bench poll
 //! ```
 //!
 //! The guard looks at the clock at least once per poll, so its cost is told in calls of `Instant::now`. It ends with a

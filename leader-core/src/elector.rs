@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::engine::BoxFuture;
 use crate::error::LeaderError;
 use crate::event::Events;
+use crate::health::Health;
 use crate::name::LockName;
 use crate::node::NodeId;
 use crate::options::LeaseOptions;
 use crate::outcome::Acquisition;
 use crate::state::LeaderState;
+use crate::store::{HintSender, Watching};
 
 /// A candidate on some store, in the form that fits behind `dyn`.
 ///
@@ -54,6 +58,25 @@ pub trait Elector: Send + Sync {
 
     /// This process's own events; see [`ElectorExt::events`](crate::ElectorExt::events).
     fn subscribe(&self) -> Events;
+
+    /// Whether this process can prove that it leads where it believes so; see
+    /// [`ElectorExt::health`](crate::ElectorExt::health).
+    fn examine(&self) -> Health;
+
+    /// Tells `hints` about releases of a name, and about grants where the store can, until the returned [`Watching`] is
+    /// dropped; what [`ElectorExt::observe`](crate::ElectorExt::observe) stands on. Hints may be lost.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaderError::ShutDown`], [`LeaderError::NoRuntime`], [`LeaderError::Backend`].
+    fn listen<'a>(
+        &'a self,
+        name: &'a LockName,
+        hints: HintSender,
+    ) -> BoxFuture<'a, Result<Watching, LeaderError>>;
+
+    /// A token that fires when this elector begins to shut down. Cancelling it does nothing to the elector.
+    fn closing(&self) -> CancellationToken;
 
     /// Ends everything; see [`ElectorExt::shutdown`](crate::ElectorExt::shutdown).
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -114,6 +137,26 @@ macro_rules! __delegate_elector {
             fn subscribe(&self) -> $crate::Events {
                 let $this = self;
                 $crate::Elector::subscribe(&$inner)
+            }
+
+            fn examine(&self) -> $crate::Health {
+                let $this = self;
+                $crate::Elector::examine(&$inner)
+            }
+
+            fn listen<'a>(
+                &'a self,
+                name: &'a $crate::LockName,
+                hints: $crate::store::HintSender,
+            ) -> $crate::BoxFuture<'a, ::std::result::Result<$crate::store::Watching, $crate::LeaderError>>
+            {
+                let $this = self;
+                $crate::Elector::listen(&$inner, name, hints)
+            }
+
+            fn closing(&self) -> $crate::CancellationToken {
+                let $this = self;
+                $crate::Elector::closing(&$inner)
             }
 
             fn close(&self) -> $crate::BoxFuture<'_, ()> {

@@ -67,6 +67,19 @@ pub enum LeaderError {
         reason: LossReason,
     },
 
+    /// The body of a campaign was asked to stop and has not ended within its grace. It cannot be dropped, since it
+    /// blocks its thread: its lease goes on until it yields.
+    #[error(
+        "the body that leads `{name}` with fencing token {fence} has not ended within its grace, and blocks its thread"
+    )]
+    #[non_exhaustive]
+    BodyStillRuns {
+        /// The name that is led.
+        name: LockName,
+        /// The fencing token of its lease.
+        fence: FencingToken,
+    },
+
     /// No lease is in force here: the code runs outside any guarded run, or in a spawned task that does not inherit it.
     #[error(
         "no lease is in force here: run this inside a guarded run, or wrap a spawned future in `lease.scope`"
@@ -157,6 +170,8 @@ pub enum BackendKind {
     NotReady,
     /// It refuses writes: a replica, or a primary that lost its role.
     ReadOnly,
+    /// Fewer of its replicas than were asked for acknowledged a write, in their time.
+    TooFewReplicas,
     /// It has no memory left for a write.
     OutOfMemory,
     /// It wants other credentials, or its user may not do this.
@@ -175,8 +190,29 @@ impl BackendKind {
     pub fn is_transient(self) -> bool {
         matches!(
             self,
-            Self::Unreachable | Self::TimedOut | Self::NotReady | Self::ReadOnly
+            Self::Unreachable
+                | Self::TimedOut
+                | Self::NotReady
+                | Self::ReadOnly
+                | Self::TooFewReplicas
         )
+    }
+
+    /// The kind as one lower-case word, for labels.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::TimedOut => "timed_out",
+            Self::NotReady => "not_ready",
+            Self::ReadOnly => "read_only",
+            Self::TooFewReplicas => "too_few_replicas",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Denied => "denied",
+            Self::WrongType => "wrong_type",
+            Self::MalformedReply => "malformed_reply",
+            Self::Other => "other",
+        }
     }
 }
 
@@ -187,6 +223,7 @@ impl fmt::Display for BackendKind {
             Self::TimedOut => "not answering in time",
             Self::NotReady => "not ready",
             Self::ReadOnly => "read-only",
+            Self::TooFewReplicas => "short of replicas",
             Self::OutOfMemory => "out of memory",
             Self::Denied => "denying access",
             Self::WrongType => "holding something else under the key",

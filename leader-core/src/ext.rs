@@ -2,12 +2,15 @@
 
 use futures::Stream;
 
+use crate::campaign::{Campaign, CampaignOptions, IntoBodyEnd};
 use crate::elector::Elector;
 use crate::error::LeaderError;
 use crate::event::Events;
 use crate::guard::{self, Hold};
+use crate::health::Health;
 use crate::lease::{Lease, LeaseHandle};
 use crate::name::LockName;
+use crate::observe::Observing;
 use crate::options::LeaseOptions;
 use crate::outcome::{Acquisition, RunOutcome, Skipped};
 use crate::scope;
@@ -43,7 +46,13 @@ pub trait ElectorExt: Elector {
         N: TryInto<LockName, Error: Into<LeaderError>>,
     {
         let name = name.try_into().map_err(Into::into);
-        async move { Ok(self.acquire(&name?, options).await?.elected()) }
+        async move {
+            let lease = self.acquire(&name?, options).await?.elected();
+            // A body is woken at its deadline. Who holds by hand may not look, and would be counted as a leader.
+            #[cfg(feature = "metrics")]
+            lease.iter().for_each(Lease::watch);
+            Ok(lease)
+        }
     }
 
     /// Runs `body` if elected, and returns what it returned; `None` when somebody else led until the wait was over.
@@ -318,6 +327,113 @@ pub trait ElectorExt: Elector {
     {
         let name = name.try_into().map_err(Into::into);
         GuardedTryStream::new(self.clone(), name, options.clone(), make)
+    }
+
+    /// Leads for long: stands for election until it is stopped, runs the body that `make` makes while it leads, and
+    /// stands again when it has lost. It begins at once, in a task of its own, and never ends by itself.
+    ///
+    /// ```
+    /// use leader_core::{ElectorExt, LeaseHandle, LeaseOptions, LocalElector};
+    /// use std::time::Duration;
+    ///
+    /// async fn run_scheduler(lease: LeaseHandle) {
+    ///     let stop = lease.cancellation_token();
+    ///     while !stop.is_cancelled() {
+    ///         // .. one step, with `lease.fence()` sent along ..
+    ///         tokio::time::sleep(Duration::from_millis(1)).await;
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), leader_core::LeaderError> {
+    /// let elector = LocalElector::new();
+    /// let options = LeaseOptions::builder().lease(Duration::from_secs(10)).build()?;
+    /// let campaign = elector.campaign("scheduler", &options, |lease| async move {
+    ///     run_scheduler(lease).await
+    /// });
+    /// # while !campaign.is_leader() { tokio::task::yield_now().await; }
+    /// println!("leading: {}", campaign.is_leader());
+    /// campaign.resign().await?; // before a deploy: somebody else leads now
+    /// campaign.stop().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// **The body** is given the lease. Its [`cancellation_token`](LeaseHandle::cancellation_token) fires when the body
+    /// is to stop. When that is to hand over ([`Campaign::resign`], [`Campaign::stop`], a shutdown), the lease is kept
+    /// while the body comes to its end, for the [grace](CampaignOptions::grace) at most; then it is dropped. When the
+    /// lease is lost, the body is dropped at once and never polled again, or, under
+    /// [`OnLost::Notify`](crate::OnLost::Notify), is given the same grace. In either case the body ends first, then the
+    /// slot is given back, then a waiter is told. [`shutdown`](Self::shutdown) has a bound of its own, half of which is
+    /// for bodies.
+    ///
+    /// **`make`** is called once for each tenure: what it hands to its bodies is cloned for each of them. A body that
+    /// ends by itself is followed by a pause, or by the end of the campaign: see [`WhenBodyEnds`](crate::WhenBodyEnds). A
+    /// panic is caught, told, and counts as a failure.
+    ///
+    /// **The options** are [`LeaseOptions`] or [`CampaignOptions`]. The lease is always extended, and `wait` plays no
+    /// part: the stand has no end, and is quiet. While the store fails, it is asked again at a growing pause, half a lease
+    /// or five seconds at most; [`CampaignStatus::failure`](crate::CampaignStatus::failure) says how it fails.
+    ///
+    /// The campaign has a clone of this elector. It runs on the caller's runtime; one that blocks its threads keeps its
+    /// lease when the elector has a runtime of its own, and then cannot be stopped: see [`health`](Self::health).
+    ///
+    /// # Errors
+    ///
+    /// None here, and no panic. A campaign that cannot begin, for an invalid name or outside a runtime, is over at once,
+    /// and says so: [`Campaign::ended`], [`Campaign::status`].
+    fn campaign<N, F, Fut>(&self, name: N, options: impl Into<CampaignOptions>, make: F) -> Campaign
+    where
+        Self: Clone + 'static,
+        N: TryInto<LockName, Error: Into<LeaderError>>,
+        F: FnMut(LeaseHandle) -> Fut + Send + 'static,
+        Fut: Future<Output: IntoBodyEnd> + Send + 'static,
+    {
+        let name = name.try_into().map_err(Into::into);
+        Campaign::begin(self.clone(), name, options.into(), make)
+    }
+
+    /// Who leads, told whenever that changes, for a process that does not stand itself. For people and dashboards,
+    /// never to decide whether to run.
+    ///
+    /// ```
+    /// use futures::StreamExt;
+    /// use leader_core::{ElectorExt, LeaseOptions, LocalElector};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), leader_core::LeaderError> {
+    /// let elector = LocalElector::new();
+    /// let mut leaders = elector.node("dashboard").observe("scheduler");
+    /// assert!(leaders.next().await.unwrap()?.holders().is_empty());
+    ///
+    /// let lease = elector.try_acquire("scheduler", &LeaseOptions::default()).await?.unwrap();
+    /// let state = leaders.next().await.unwrap()?;
+    /// assert_eq!(state.holders()[0].fence(), lease.fence());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The first item is the present state; the others come when a slot is taken, given back or over, not with each
+    /// extension. Only the latest is told: a reader that is slow does not see what came in between. A release is told by
+    /// the store, a lease that ran out is looked for when it should have; a grant is looked for soon after a release, and
+    /// every two seconds at the least. A process that does not observe costs the store nothing.
+    ///
+    /// # Errors
+    ///
+    /// A store that does not answer is an item, once, and the stream goes on; the next item is the state once it answers
+    /// again. An invalid name is the only item. The stream ends when the elector is shut down.
+    fn observe<N>(&self, name: N) -> Observing
+    where
+        Self: Clone + 'static,
+        N: TryInto<LockName, Error: Into<LeaderError>>,
+    {
+        Observing::begin(self.clone(), name.try_into().map_err(Into::into))
+    }
+
+    /// Whether this process is well, for a probe: it is, unless something of it still works under a lease that cannot be
+    /// proved valid any more. Followers are healthy, also while the store is down. No I/O.
+    fn health(&self) -> Health {
+        self.examine()
     }
 
     /// Reads who leads. For people and dashboards, never to decide whether to run. Changes nothing.

@@ -6,17 +6,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tracing::{Instrument, Span};
 
 use crate::engine::{Phase, Tenure};
 use crate::error::{LeaderError, LossReason};
 use crate::lease::{Lease, LeaseHandle};
 use crate::options::OnLost;
 use crate::scope;
+use crate::span::Around;
 
 /// Under which lease a body runs.
 #[derive(Debug)]
@@ -45,23 +46,24 @@ impl Hold {
         }
     }
 
-    /// To be called before the body is made. Gives the span that the body runs in.
-    pub(crate) fn begin(&self) -> Result<Span, LeaderError> {
-        let tenure = self.tenure();
-        // The process may have stood still since the grant: nothing begins on a lease that is over.
-        tenure.ensure_valid()?;
+    /// Why the lease is over, if it is.
+    pub(crate) fn lost(&self) -> Option<LossReason> {
+        match self.tenure().phase() {
+            Phase::Held => None,
+            Phase::Closed => Some(LossReason::Released),
+            Phase::Lost(reason) => Some(reason),
+        }
+    }
+
+    /// To be called before the body is made. Gives the span that the body runs in, or why there is to be no body: the
+    /// process may have stood still since the grant, and nothing begins on a lease that is over.
+    pub(crate) fn begin(&self) -> Result<Around, LossReason> {
+        if let Some(reason) = self.lost() {
+            return Err(reason);
+        }
         match self {
-            Self::Own(_) => {
-                tenure.guarded.store(true, Ordering::Release);
-                Ok(tracing::info_span!(
-                    "leading",
-                    name = tenure.label(),
-                    node_id = %tenure.id.node_id,
-                    slot = tenure.id.slot,
-                    fence = tenure.id.fence.get(),
-                ))
-            }
-            Self::Outer(_) => Ok(Span::none()),
+            Self::Own(lease) => Ok(begin(lease.tenure())),
+            Self::Outer(_) => Ok(Around::nothing()),
         }
     }
 
@@ -87,6 +89,12 @@ impl Hold {
     }
 }
 
+/// A body is about to run under a tenure of its own. Gives the span that it runs in.
+fn begin(tenure: &Tenure) -> Around {
+    tenure.guarded.store(true, Ordering::Release);
+    Around::leading(tenure)
+}
+
 /// Runs the body that `make` makes under a lease, then ends the tenure: body ended or dropped, extension stopped, slot
 /// given back, and only then the result, or the body's panic.
 pub(crate) async fn run<F, Fut>(hold: Hold, make: F) -> Result<Fut::Output, LeaderError>
@@ -94,15 +102,47 @@ where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
-    let span = hold.begin()?;
-    let ended = guarded(hold.tenure(), make).instrument(span).await;
+    let ended = match hold.begin() {
+        Ok(span) => {
+            let guarded = guarded(hold.tenure(), Stopping::AtOnce, make);
+            span.future(guarded).await
+        }
+        Err(reason) => Ended::Lost(reason).after(|| drop(make)),
+    };
     match hold.conclude(ended).await {
         Ok(result) => result,
         Err(panic) => resume_unwind(panic),
     }
 }
 
-async fn guarded<F, Fut>(tenure: &Arc<Tenure>, make: F) -> Ended<Fut::Output>
+/// Runs the body that `make` makes under a tenure, until it is gone. Asked to stop, it is given `grace` to end by itself,
+/// under a lease that goes on meanwhile. Ending the tenure is left to the caller.
+pub(crate) async fn run_with_grace<F, Fut>(
+    tenure: &Arc<Tenure>,
+    grace: Duration,
+    make: F,
+) -> Ended<Fut::Output>
+where
+    F: FnOnce(LeaseHandle) -> Fut,
+    Fut: Future,
+{
+    if let Err(reason) = tenure.valid() {
+        return Ended::Lost(reason);
+    }
+    let grace_is_over = async {
+        tenure.signal().cancelled().await;
+        tokio::time::sleep(grace).await;
+    };
+    let span = begin(tenure);
+    let run = span.future(guarded(tenure, Stopping::ByItself, make));
+    tokio::select! {
+        biased;
+        ended = run => ended,
+        () = grace_is_over => Ended::Stopped,
+    }
+}
+
+async fn guarded<F, Fut>(tenure: &Arc<Tenure>, stopping: Stopping, make: F) -> Ended<Fut::Output>
 where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
@@ -111,13 +151,22 @@ where
     match catch_unwind(AssertUnwindSafe(|| scope::with_lease_made(handle, make))) {
         Ok(body) => {
             let guarded = Guarded {
-                boundary: Boundary::new(tenure.clone()),
+                boundary: Boundary::stopping(tenure.clone(), stopping),
                 body: Some(body),
             };
             guarded.await
         }
         Err(panic) => Ended::Panicked(panic),
     }
+}
+
+/// What a body that is not [`OnLost::Notify`] does when its tenure is asked to come to an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    /// It is dropped.
+    AtOnce,
+    /// It is trusted to watch the cancellation token; whoever asked sees to the bound.
+    ByItself,
 }
 
 /// How a guarded body ended.
@@ -130,6 +179,16 @@ pub(crate) enum Ended<T> {
     Stopped,
     /// By a panic, to be resumed after the release.
     Panicked(Box<dyn Any + Send>),
+}
+
+impl<T> Ended<T> {
+    /// The same, once what is left of the body is dropped; that may panic as any of its code may.
+    pub(crate) fn after(self, drop: impl FnOnce()) -> Self {
+        match (self, catch_unwind(AssertUnwindSafe(drop))) {
+            (Self::Panicked(panic), _) | (_, Err(panic)) => Self::Panicked(panic),
+            (ended, Ok(())) => ended,
+        }
+    }
 }
 
 pin_project! {
@@ -147,6 +206,7 @@ pin_project! {
     /// so that a process that was frozen past the deadline does not run on, even before any timer has fired.
     pub(crate) struct Boundary {
         tenure: Arc<Tenure>,
+        stopping: Stopping,
         // Made when the body is first pending: most short bodies never need a timer.
         #[pin]
         alarm: Option<Alarm>,
@@ -176,15 +236,19 @@ impl<F: Future> Future for Guarded<F> {
             return Poll::Pending;
         };
         let ended = ready!(this.boundary.poll_inside(cx, |cx| body.poll(cx)));
-        this.body.set(None);
-        Poll::Ready(ended)
+        Poll::Ready(ended.after(|| this.body.set(None)))
     }
 }
 
 impl Boundary {
     pub(crate) fn new(tenure: Arc<Tenure>) -> Self {
+        Self::stopping(tenure, Stopping::AtOnce)
+    }
+
+    fn stopping(tenure: Arc<Tenure>, stopping: Stopping) -> Self {
         Self {
             tenure,
+            stopping,
             alarm: None,
         }
     }
@@ -198,7 +262,7 @@ impl Boundary {
     ) -> Poll<Ended<T>> {
         let mut this = self.project();
         let now = Instant::now();
-        if let Some(ended) = stop(this.tenure, now) {
+        if let Some(ended) = stop(this.tenure, *this.stopping, now) {
             return Poll::Ready(ended);
         }
         match catch_unwind(AssertUnwindSafe(|| body(cx))) {
@@ -212,7 +276,7 @@ impl Boundary {
         if let Some(alarm) = this.alarm.as_mut().as_pin_mut()
             && !alarm.is_set(now, cx)
             && alarm.poll_rings(this.tenure, cx)
-            && let Some(ended) = stop(this.tenure, Instant::now())
+            && let Some(ended) = stop(this.tenure, *this.stopping, Instant::now())
         {
             return Poll::Ready(ended);
         }
@@ -221,13 +285,13 @@ impl Boundary {
 }
 
 /// Whether the body must not be polled any more.
-fn stop<T>(tenure: &Tenure, now: Instant) -> Option<Ended<T>> {
+fn stop<T>(tenure: &Tenure, stopping: Stopping, now: Instant) -> Option<Ended<T>> {
     let phase = tenure.phase_at(now);
     if tenure.on_lost == OnLost::Notify {
         return None;
     }
     match phase {
-        Phase::Held if tenure.is_stopping() => Some(Ended::Stopped),
+        Phase::Held if stopping == Stopping::AtOnce && tenure.is_stopping() => Some(Ended::Stopped),
         Phase::Held => None,
         Phase::Closed => Some(Ended::Lost(LossReason::Released)),
         Phase::Lost(LossReason::ShutDown) => Some(Ended::Stopped),

@@ -80,6 +80,7 @@ impl Lease {
     /// to wait for.
     pub(crate) async fn end(mut self) -> Result<(), LeaderError> {
         let tenure = self.tenure().clone();
+        tenure.note_let_go();
         if tenure.phase_now() == Phase::Closed {
             let released = tenure.steward.clone().release(tenure.clone()).await;
             self.held = false;
@@ -90,6 +91,13 @@ impl Lease {
         }
     }
 
+    /// Sees to it that a loss is told at the deadline, also when nobody looks.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn watch(&self) {
+        let tenure = self.tenure();
+        tenure.steward.clone().watch_deadline(tenure);
+    }
+
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
         &self.handle.tenure
     }
@@ -98,6 +106,7 @@ impl Lease {
         if self.held {
             self.held = false;
             let tenure = &self.handle.tenure;
+            tenure.note_let_go();
             // Either way it is over; whether it was still valid matters to nobody any more.
             let _ = tenure.close();
             tenure.steward.clone().release_behind(tenure);

@@ -31,7 +31,7 @@
 //! ```
 //!
 //! A `Stream` is guarded in the same way: [`ElectorExt::guard_stream`]. It claims at its first poll, and holds across its
-//! items.
+//! items. Who leads for days campaigns: [`ElectorExt::campaign`]. Which call is for which job: [`guide`].
 //!
 //! # The words
 //!
@@ -57,7 +57,7 @@
 //!
 //! What a lease cannot do: undo a side effect that has already left the process. A leader that was paused in the middle
 //! of a write does not know it. For that, send the fencing token along, and let the resource refuse a lower one than
-//! it has seen.
+//! it has seen: [`fencing`].
 //!
 //! # The parts
 //!
@@ -75,21 +75,31 @@
 //! # Features
 //!
 //! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
+//! - `metrics`: counters, gauges and histograms through the `metrics` facade; see [`metrics`](crate::metrics).
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
 
+mod campaign;
 mod elector;
 mod engine;
 mod error;
 mod event;
 mod ext;
+pub mod fencing;
 mod guard;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
+#[doc = include_str!("metrics.md")]
+pub mod metrics {}
+mod health;
 mod hints;
+mod label;
 mod lease;
 mod local;
 mod name;
 mod node;
+mod observe;
 mod options;
 mod outcome;
 #[doc(hidden)]
@@ -112,8 +122,10 @@ pub mod __private {
     reason = "not public"
 )]
 mod private;
+mod quorum;
 mod returns;
 mod scope;
+mod span;
 mod state;
 pub mod store;
 mod stream;
@@ -121,11 +133,16 @@ mod stream;
 pub mod testing;
 mod token;
 
+pub use campaign::{
+    BodyEnd, Campaign, CampaignEnd, CampaignOptions, CampaignOptionsBuilder, CampaignPhase,
+    CampaignStatus, Changes, IntoBodyEnd, LeadershipChange, Revocation, WhenBodyEnds,
+};
 pub use elector::{Elector, ElectorId};
 pub use engine::{BoxFuture, StoreElector, StoreElectorBuilder};
 pub use error::{BackendKind, LeaderError, LossReason, Step};
 pub use event::{Events, LeaderEvent, TenureId};
 pub use ext::ElectorExt;
+pub use health::{Health, Unproved};
 #[cfg(feature = "macros")]
 #[doc = include_str!("leader_election.md")]
 pub use leader_macros::leader_election;
@@ -133,8 +150,10 @@ pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};
 pub use name::LockName;
 pub use node::NodeId;
+pub use observe::Observing;
 pub use options::{LeaseOptions, LeaseOptionsBuilder, OnLost};
 pub use outcome::{Acquisition, RunOutcome, Skipped};
+pub use quorum::Quorum;
 pub use returns::{FromLeaderError, FromSkip};
 pub use scope::{
     AlreadyInstalled, current_elector, current_lease, ensure_leader, install, with_elector,
@@ -142,3 +161,5 @@ pub use scope::{
 pub use state::{Holder, LeaderState};
 pub use stream::{GuardedStream, GuardedTryStream, StreamOutcome};
 pub use token::{FencingToken, Token};
+#[doc(no_inline)]
+pub use tokio_util::sync::CancellationToken;

@@ -140,6 +140,27 @@ impl Record {
         }
     }
 
+    /// Takes out the slot that `token` has.
+    fn take(&mut self, token: Token) -> Option<(u32, Entry)> {
+        let mut slots = self.slots.iter();
+        let slot = *slots.find(|(_, entry)| entry.token == Some(token))?.0;
+        self.slots.remove_entry(&slot)
+    }
+
+    /// The lease that must end before this claim can be granted, if one must.
+    fn in_the_way(&self, claim: &Claim) -> Option<&Entry> {
+        let mut entries: Vec<&Entry> = self.slots.values().collect();
+        entries.sort_by_key(|entry| entry.ends);
+        // Where others ask for more slots than this candidate, several must end before one is free for it.
+        let too_many = entries.len().checked_sub(claim.slots as usize);
+        let last_to_leave = too_many.and_then(|too_many| entries.get(too_many).copied());
+        let there = claim.slot.and_then(|slot| self.slots.get(&slot));
+        last_to_leave
+            .into_iter()
+            .chain(there)
+            .max_by_key(|entry| entry.ends)
+    }
+
     fn tell(&self, revision: u64, free_in: Duration) -> u32 {
         for watcher in self.watchers.values() {
             watcher.push(Hint::Released {
@@ -161,11 +182,22 @@ impl Shared {
         self.last_revision
     }
 
+    /// The revision of a grant of `record`.
+    fn next_grant(&mut self, record: &Record, at_least: Revision, now: Instant) -> FencingToken {
+        FencingToken::new(if at_least == Revision::default() {
+            self.next_revision(now)
+        } else {
+            let number = at_least.get().max(record.last_revision() + 1);
+            self.last_revision = self.last_revision.max(number);
+            number
+        })
+    }
+
     /// Runs `step` on the record of `name` without its expired entries, and forgets the record if nothing is left.
     fn step<T>(
         &mut self,
         name: &LockName,
-        step: impl FnOnce(&mut Record, &mut dyn FnMut() -> u64, Instant) -> T,
+        step: impl FnOnce(&mut Record, &mut Self, Instant) -> T,
     ) -> T {
         let now = Instant::now();
         // Taken out for the step, so that the step can also draw revisions.
@@ -175,7 +207,7 @@ impl Shared {
             ..Record::default()
         });
         record.forget_what_is_over(now);
-        let answer = step(&mut record, &mut || self.next_revision(now), now);
+        let answer = step(&mut record, self, now);
         if !record.is_empty() {
             self.records.insert(name.clone(), record);
         }
@@ -231,39 +263,30 @@ impl LocalStore {
     }
 
     fn claim_now(&self, claim: &Claim) -> ClaimReply {
-        self.lock().step(&claim.name, |record, next_revision, now| {
+        self.lock().step(&claim.name, |record, shared, now| {
             if record.ended.contains_key(&claim.token) {
                 return ClaimReply::Ended;
             }
             let ends = now + bounded(claim.lease);
-            if let Some((slot, entry)) = record
-                .slots
-                .iter_mut()
-                .find(|(_, entry)| entry.token == Some(claim.token))
-            {
+            if let Some((slot, mut entry)) = record.take(claim.token) {
                 entry.ends = entry.ends.max(ends);
-                return ClaimReply::Granted {
-                    slot: *slot,
-                    fence: entry.fence,
+                if Revision::from(entry.fence) < claim.at_least {
+                    entry.fence = shared.next_grant(record, claim.at_least, now);
+                }
+                let fence = entry.fence;
+                record.slots.insert(slot, entry);
+                return ClaimReply::Granted { slot, fence };
+            }
+            if let Some(in_the_way) = record.in_the_way(claim) {
+                return ClaimReply::Taken {
+                    retry_after: in_the_way.ends - now,
+                    holder: Some(in_the_way.node_id.clone()),
+                    revision: Revision::new(record.last_revision()),
                 };
             }
-            let taken = record.slots.len();
-            if taken >= claim.slots as usize {
-                let mut entries: Vec<&Entry> = record.slots.values().collect();
-                entries.sort_by_key(|entry| entry.ends);
-                // Where others ask for more slots than this candidate, several must end before one is free for it.
-                if let Some(first) = entries.get(taken - claim.slots as usize) {
-                    return ClaimReply::Taken {
-                        retry_after: first.ends - now,
-                        holder: Some(first.node_id.clone()),
-                        revision: Revision::new(record.last_revision()),
-                    };
-                }
-            }
-            let slot = (0..claim.slots)
-                .find(|slot| !record.slots.contains_key(slot))
-                .unwrap_or_default();
-            let fence = FencingToken::new(next_revision());
+            let lowest = || (0..claim.slots).find(|slot| !record.slots.contains_key(slot));
+            let slot = claim.slot.or_else(lowest).unwrap_or_default();
+            let fence = shared.next_grant(record, claim.at_least, now);
             record.slots.insert(
                 slot,
                 Entry {
@@ -299,38 +322,37 @@ impl LocalStore {
     }
 
     fn release_one(&self, release: &Release) -> ReleaseReply {
-        self.lock()
-            .step(&release.name, |record, next_revision, now| {
-                if let Some(mark) = release.mark {
-                    record.ended.insert(release.token, now + bounded(mark));
-                }
-                let held = record
-                    .slots
-                    .iter()
-                    .find(|(_, entry)| entry.token == Some(release.token))
-                    .map(|(slot, _)| *slot);
-                let Some(slot) = held else {
-                    let reason = match release.slot {
-                        Some(slot) => record.not_held(slot),
-                        None => LossReason::Deleted,
-                    };
-                    return ReleaseReply::NotHeld(reason);
+        self.lock().step(&release.name, |record, shared, now| {
+            if let Some(mark) = release.mark {
+                record.ended.insert(release.token, now + bounded(mark));
+            }
+            let held = record
+                .slots
+                .iter()
+                .find(|(_, entry)| entry.token == Some(release.token))
+                .map(|(slot, _)| *slot);
+            let Some(slot) = held else {
+                let reason = match release.slot {
+                    Some(slot) => record.not_held(slot),
+                    None => LossReason::Deleted,
                 };
-                let mut free_in = Duration::ZERO;
-                if release.keep.is_zero() {
-                    record.slots.remove(&slot);
-                } else if let Some(entry) = record.slots.get_mut(&slot) {
-                    entry.token = None;
-                    entry.ends = entry.ends.min(now + bounded(release.keep));
-                    free_in = entry.ends - now;
-                }
-                let revision = next_revision();
-                record.released = revision;
-                ReleaseReply::Released {
-                    revision: Revision::new(revision),
-                    told: record.tell(revision, free_in),
-                }
-            })
+                return ReleaseReply::NotHeld(reason);
+            };
+            let mut free_in = Duration::ZERO;
+            if release.keep.is_zero() {
+                record.slots.remove(&slot);
+            } else if let Some(entry) = record.slots.get_mut(&slot) {
+                entry.token = None;
+                entry.ends = entry.ends.min(now + bounded(release.keep));
+                free_in = entry.ends - now;
+            }
+            let revision = shared.next_revision(now);
+            record.released = revision;
+            ReleaseReply::Released {
+                revision: Revision::new(revision),
+                told: record.tell(revision, free_in),
+            }
+        })
     }
 }
 
@@ -408,11 +430,11 @@ impl LeaseStore for LocalStore {
     }
 
     async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
-        let evicted = self.lock().step(name, |record, next_revision, _| {
+        let evicted = self.lock().step(name, |record, shared, now| {
             let evicted = u32::try_from(record.slots.len()).unwrap_or(u32::MAX);
             if evicted > 0 {
                 record.slots.clear();
-                record.released = next_revision();
+                record.released = shared.next_revision(now);
                 record.tell(record.released, Duration::ZERO);
             }
             evicted

@@ -83,13 +83,15 @@ impl<T: FromSkip, E> FromSkip for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the store failed or that the lease was lost",
     label = "this type has no value for a `LeaderError`",
-    note = "return a `Result<T, E>` where `E: From<LeaderError>`; or write `on_error = \"skip\"` or `on_error = \"run\"` in the attribute; or implement `FromLeaderError` for a type of your own"
+    note = "return a `Result<T, E>` where `E: From<LeaderError>`, that has a variant `Leader(#[from] LeaderError)` say; or write `on_error = \"skip\"` or `on_error = \"run\"` in the attribute; or implement `FromLeaderError` for a type of your own"
 )]
 pub trait FromLeaderError: Sized {
     /// What to return when there was no election, or no valid lease to the end.
     fn from_leader_error(error: LeaderError) -> Self;
 }
 
+// What is missing is said by the trait's own words, which know what is meant.
+#[diagnostic::do_not_recommend]
 impl<T, E: From<LeaderError>> FromLeaderError for Result<T, E> {
     fn from_leader_error(error: LeaderError) -> Self {
         Err(E::from(error))

@@ -43,6 +43,11 @@ pub trait LeaseStore: Send + Sync + 'static {
     /// - A claim whose token was ended with a mark (see [`Release::mark`]) is answered [`ClaimReply::Ended`].
     /// - The slot granted is the lowest free one below `slots`. Slots at or above `slots`, taken by candidates that
     ///   ask for more, count as taken.
+    /// - A claim of an exact slot ([`Claim::slot`]) is granted that one, or denied until it is free. A token in force on
+    ///   another slot is granted the one that it has.
+    /// - A claim with a floor ([`Claim::at_least`]) is granted with the next revision that is not below the floor,
+    ///   `max(last + 1, floor)`: the time has no part in it. A token in force whose fencing token is below the floor
+    ///   takes such a number too, and keeps it; sent again, the claim changes nothing.
     fn claim(&self, claim: &Claim) -> impl Future<Output = Result<ClaimReply, StoreError>> + Send;
 
     /// Extends each lease of the batch that is still in force: it lives for [`Extension::lease`] from now or until
@@ -135,6 +140,10 @@ pub struct Claim {
     pub lease: Duration,
     /// How many slots the name has, by this candidate's options.
     pub slots: u32,
+    /// The one slot that will do, below `slots`; `None` for any.
+    pub slot: Option<u32>,
+    /// What the fencing token must be at least; zero for none. For a tenure whose number was found elsewhere.
+    pub at_least: Revision,
 }
 
 impl Claim {
@@ -147,6 +156,8 @@ impl Claim {
             token,
             lease,
             slots: 1,
+            slot: None,
+            at_least: Revision::default(),
         }
     }
 
@@ -154,6 +165,20 @@ impl Claim {
     #[must_use]
     pub fn of_slots(mut self, slots: u32) -> Self {
         self.slots = slots;
+        self
+    }
+
+    /// The same claim, of this slot and no other.
+    #[must_use]
+    pub fn of_slot(mut self, slot: u32) -> Self {
+        self.slot = Some(slot);
+        self
+    }
+
+    /// The same claim, with a fencing token of at least `floor`.
+    #[must_use]
+    pub fn at_least(mut self, floor: Revision) -> Self {
+        self.at_least = floor;
         self
     }
 }
@@ -195,6 +220,32 @@ pub struct Extension {
     pub slot: u32,
     /// How long the lease lives from now, at least.
     pub lease: Duration,
+    /// What was granted, for a store of several parts of which one may have lost the record.
+    pub granted: Option<Granted>,
+}
+
+/// What a tenure was granted: enough to write its record once more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Granted {
+    /// Who holds the slot, for people.
+    pub node_id: NodeId,
+    /// How many slots the name has, by the holder's options.
+    pub slots: u32,
+    /// The grant's fencing token.
+    pub fence: FencingToken,
+}
+
+impl Granted {
+    /// A grant to `node_id` of one slot out of `slots`.
+    #[must_use]
+    pub fn new(node_id: NodeId, slots: u32, fence: FencingToken) -> Self {
+        Self {
+            node_id,
+            slots,
+            fence,
+        }
+    }
 }
 
 impl Extension {
@@ -206,7 +257,15 @@ impl Extension {
             token,
             slot,
             lease,
+            granted: None,
         }
+    }
+
+    /// The same request, with what was granted.
+    #[must_use]
+    pub fn of(mut self, granted: Granted) -> Self {
+        self.granted = Some(granted);
+        self
     }
 }
 
@@ -329,14 +388,15 @@ pub struct StoreError {
 
 impl StoreError {
     /// A failure of this kind. [`Unreachable`](BackendKind::Unreachable), [`TimedOut`](BackendKind::TimedOut),
-    /// [`MalformedReply`](BackendKind::MalformedReply) and [`Other`](BackendKind::Other) leave open whether the step
-    /// took effect; the other kinds are refusals. [`not_run`](Self::not_run) says that it certainly did not.
+    /// [`TooFewReplicas`](BackendKind::TooFewReplicas), [`MalformedReply`](BackendKind::MalformedReply) and
+    /// [`Other`](BackendKind::Other) leave open whether the step took effect; the other kinds are refusals. [`not_run`](Self::not_run) says that it certainly did not.
     #[must_use]
     pub fn new(kind: BackendKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let may_have_run = matches!(
             kind,
             BackendKind::Unreachable
                 | BackendKind::TimedOut
+                | BackendKind::TooFewReplicas
                 | BackendKind::MalformedReply
                 | BackendKind::Other
         );
@@ -360,6 +420,12 @@ impl StoreError {
     #[must_use]
     pub fn not_run(mut self) -> Self {
         self.may_have_run = false;
+        self
+    }
+
+    /// The same failure, whose step may have taken effect or not, as is known.
+    pub(crate) fn that_may_have_run(mut self, may_have_run: bool) -> Self {
+        self.may_have_run = may_have_run;
         self
     }
 

@@ -62,6 +62,23 @@ const CAUGHT_BY: &[(Flaw, &[&str])] = &[
         Flaw::EvictedIsToldTaken,
         &["b04_the_evicted_is_told_that_its_lease_was_deleted"],
     ),
+    (Flaw::ExactSlotIgnored, &["an_exact_slot_is_granted"]),
+    (
+        Flaw::ExactSlotIsAWish,
+        &["an_exact_slot_is_denied_while_it_is_taken"],
+    ),
+    (
+        Flaw::ExactSlotIsNotCounted,
+        &["an_exact_slot_is_one_of_those_that_are_counted"],
+    ),
+    (
+        Flaw::ExactSlotIsTaken,
+        &["a_token_in_force_is_granted_the_slot_it_has"],
+    ),
+    (
+        Flaw::ExactSlotTellsOfTheFirst,
+        &["an_exact_slot_is_denied_while_it_is_taken"],
+    ),
     (
         Flaw::EvictionCountsOne,
         &["an_eviction_of_a_free_name_frees_nothing"],
@@ -129,6 +146,16 @@ const CAUGHT_BY: &[(Flaw, &[&str])] = &[
         Flaw::FenceOutlivesExpiry,
         &["a_claim_after_the_end_is_a_new_grant"],
     ),
+    (
+        Flaw::FloorGivesNumbersTwice,
+        &["a_floor_gives_no_number_twice"],
+    ),
+    (Flaw::FloorIgnored, &["a_floor_lifts_a_grant"]),
+    (
+        Flaw::FloorLiftsGrantsOnly,
+        &["a_floor_lifts_a_tenure_in_force"],
+    ),
+    (Flaw::FloorTakesTheTime, &["a_floor_stands_in_for_the_time"]),
     (
         Flaw::InspectionExtends,
         &["b10_reading_a_thousand_times_changes_nothing"],

@@ -14,9 +14,9 @@ use leader_core::store::{
 };
 use leader_core::testing::{Fault, FaultyStore};
 use leader_core::{
-    Acquisition, BackendKind, BoxFuture, Elector, ElectorExt, ElectorId, Events, Holder,
-    LeaderError, LeaderState, LeaseOptions, LeaseOptionsBuilder, LocalElector, LocalStore,
-    LockName, NodeId, OnLost, Step, StoreElector,
+    Acquisition, BackendKind, BoxFuture, CancellationToken, Elector, ElectorExt, ElectorId, Events,
+    Health, Holder, LeaderError, LeaderState, LeaseOptions, LeaseOptionsBuilder, LocalElector,
+    LocalStore, LockName, NodeId, OnLost, Step, StoreElector,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -101,6 +101,19 @@ impl Elector for Frozen {
     }
     fn subscribe(&self) -> Events {
         self.0.subscribe()
+    }
+    fn examine(&self) -> Health {
+        self.0.examine()
+    }
+    fn listen<'a>(
+        &'a self,
+        n: &'a LockName,
+        h: HintSender,
+    ) -> BoxFuture<'a, Result<Watching, LeaderError>> {
+        self.0.listen(n, h)
+    }
+    fn closing(&self) -> CancellationToken {
+        self.0.closing()
     }
     fn close(&self) -> BoxFuture<'_, ()> {
         self.0.close()

@@ -1,14 +1,15 @@
 //! The function that is written in place of the annotated one. The signature stays; the body moves into a closure that
 //! leader-core calls once there is a lease.
 
-use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::quote;
-use syn::{Error, LitStr, Path, Type};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{Error, LitStr, Path, Type, parse_quote_spanned};
 
 use crate::args::{self, Args, Mistakes, Name, OnError, OnLost, Slots, Time};
 use crate::check;
-use crate::item::{Body, Item};
-use crate::name;
+use crate::item::{Body, Item, Parameter};
+use crate::mentions::mentions;
 use crate::shape::{Kind, Shape, Wrap};
 
 /// Tokens whose local names neither see the user's nor are seen by them.
@@ -28,26 +29,27 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
     };
     let shape = check::check(&args, &item, &mut mistakes);
-    let body = item.body.as_ref();
-    let mut probe = None;
-    if let Some((literal, unknown)) = check::unknown_placeholder(&args, &item) {
-        probe = probe_of(literal, unknown, &mut mistakes);
-    }
-    match (mistakes.into_error(), probe, shape, body) {
+    let slip = slip(&args, &item, &mut mistakes);
+    match (mistakes.into_error(), shape, &item.body) {
         // A slip in a placeholder, too: rustc does not find what it names, in the very place; and if it does after all,
         // nothing runs unguarded.
-        (None, _, Some(shape), Some(body)) => {
-            let guarded = Expansion::new(&args, &item, &shape).function(body);
-            item.with_body(&guarded)
+        (None, Some(shape), Some(body)) => {
+            let brief = item.brief(&shape, args.skipped.as_ref());
+            let guarded = Expansion::new(&args, &item, &shape, &brief).function(body);
+            item.with_body(&guarded, &brief)
         }
-        // With the function as it was, so that its callers see no second error.
-        (error, probe, ..) => {
+        // With the function as it was, so that its callers see no second error. The errors stand inside: beside it they
+        // would keep rustc from looking for what the slip names.
+        (error, _, Some(body)) => {
             let error = error.map(Error::into_compile_error);
-            let unguarded = match body {
-                Some(body) => item.with_body(&body.statements_after(probe.unwrap_or_default())),
-                None => item.without_body(),
-            };
-            quote! { #error #[allow(unused)] #unguarded }
+            let statements = body.statements_after(quote! { #error; #slip });
+            let unguarded = item.with_body(&statements, &[]);
+            quote! { #[allow(unused)] #unguarded }
+        }
+        (error, _, None) => {
+            let error = error.map(Error::into_compile_error);
+            let declaration = item.without_body();
+            quote! { #error #declaration }
         }
     }
 }
@@ -58,14 +60,11 @@ fn not_a_function(error: &Error) -> Error {
 }
 
 /// A placeholder that is a slip is reported by rustc itself, which can underline it inside the literal and knows what
-/// was meant: this is the statement that makes it do so. Beside other mistakes rustc would not come to it; then, and when
-/// nothing similar is there, the mistake is one of ours.
-fn probe_of(
-    literal: &LitStr,
-    unknown: name::Unknown,
-    mistakes: &mut Mistakes,
-) -> Option<TokenStream> {
-    if unknown.is_slip && mistakes.is_empty() {
+/// was meant: this is the statement that makes it do so. When nothing similar is there, or there is no body for it, the
+/// mistake is one of ours.
+fn slip(args: &Args, item: &Item, mistakes: &mut Mistakes) -> Option<TokenStream> {
+    let (literal, unknown) = check::unknown_placeholder(args, item)?;
+    if unknown.is_slip && item.body.is_some() {
         return Some(quote! { let _ = ::core::format_args!(#literal); });
     }
     mistakes.push(Error::new(literal.span(), unknown.advice));
@@ -76,11 +75,13 @@ struct Expansion<'a> {
     args: &'a Args,
     item: &'a Item,
     shape: &'a Shape,
+    /// What parameters borrow too briefly for what is returned, which has copies of it.
+    brief: &'a [Parameter<'a>],
     krate: Path,
 }
 
 impl<'a> Expansion<'a> {
-    fn new(args: &'a Args, item: &'a Item, shape: &'a Shape) -> Self {
+    fn new(args: &'a Args, item: &'a Item, shape: &'a Shape, brief: &'a [Parameter<'a>]) -> Self {
         let krate = args
             .krate
             .clone()
@@ -89,6 +90,7 @@ impl<'a> Expansion<'a> {
             args,
             item,
             shape,
+            brief,
             krate,
         }
     }
@@ -112,7 +114,7 @@ impl<'a> Expansion<'a> {
         // Only looked at until there is a lease: the body may consume it.
         let elector = self.elector(|given| quote_here! { &(#given) });
         let when_failing = self.when_failing();
-        let led = self.led(&self.body(body, &[]));
+        let led = self.led(&self.body(body));
         quote_here! {
             let stood = {
                 #name
@@ -129,18 +131,20 @@ impl<'a> Expansion<'a> {
     fn future(&self, body: &Body) -> TokenStream {
         let krate = &self.krate;
         let (name, options) = (self.name(), self.options());
-        let kept = self.given_elector().map(|elector| {
-            quote_here! { let elector = ::core::clone::Clone::clone(&(#elector)); }
-        });
-        let elector = if kept.is_some() {
-            quote_here! { ::core::result::Result::Ok(elector) }
-        } else {
-            quote_here! { #krate::current_elector() }
+        let (kept, elector) = match self.given_elector() {
+            Some(given) => {
+                let kept = self.kept(&given);
+                let kept = quote_here! { let elector = #kept; };
+                (
+                    Some(kept),
+                    quote_here! { ::core::result::Result::Ok(elector) },
+                )
+            }
+            None => (None, quote_here! { #krate::current_elector() }),
         };
         let when_failing = self.when_failing();
-        let brief = self.item.brief(self.shape, body);
-        let copies = self.copies(&brief);
-        let led = self.led(&self.body(body, &brief));
+        let copies = self.copies();
+        let led = self.led(&self.body(body));
         quote_here! {
             #name
             #options
@@ -156,20 +160,19 @@ impl<'a> Expansion<'a> {
     fn stream(&self, body: &Body) -> TokenStream {
         let krate = &self.krate;
         let (name, options) = (self.name(), self.options());
-        let elector = self.elector(|given| quote_here! { ::core::clone::Clone::clone(&(#given)) });
+        let elector = self.elector(|given| self.kept(&given));
         let when_failing = self.when_failing();
         let last_items = match self.output() {
-            Type::Infer(_) => quote_here! { ::core::option::Option::None },
+            Type::Infer(_) => quote_here! { #krate::__private::LastItems::none() },
             items => quote_here! {
                 {
-                    use #krate::__private::{LastIsError as _, LastIsItem as _};
-                    (&#krate::__private::Probe::<#items>::new()).last_items()
+                    use #krate::__private::{LastIsError as _, LastIsErrorAtOnce as _, LastIsItem as _};
+                    (&&&#krate::__private::Probe::<#items>::new()).last_items()
                 }
             },
         };
-        let brief = self.item.brief(self.shape, body);
-        let copies = self.copies(&brief);
-        let body = self.body(body, &brief);
+        let copies = self.copies();
+        let body = self.body(body);
         quote_here! {
             #name
             #options
@@ -184,13 +187,8 @@ impl<'a> Expansion<'a> {
     fn led(&self, body: &TokenStream) -> TokenStream {
         let krate = &self.krate;
         let output = self.output();
-        let Ends {
-            prepare,
-            skipped,
-            failed,
-        } = self.ends();
+        let (skipped, failed) = (self.skipped(), self.failed());
         quote_here! {
-            #prepare
             match stood {
                 #krate::__private::Stood::Go(go) => match go.run::<#output, _, _>(#body).await {
                     ::core::result::Result::Ok(value) => value,
@@ -202,18 +200,49 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Copies of what parameters borrow too briefly for what is returned.
-    fn copies(&self, brief: &[&Ident]) -> TokenStream {
+    /// A clone of the given elector.
+    fn kept(&self, given: &TokenStream) -> TokenStream {
         let krate = &self.krate;
-        quote_here! { #(let #brief = #krate::__private::Copied::of(#brief);)* }
+        quote_here! {
+            {
+                use #krate::__private::Keep as _;
+                (#given).keep_elector()
+            }
+        }
+    }
+
+    fn copies(&self) -> TokenStream {
+        let krate = &self.krate;
+        let copies = self.brief.iter().map(
+            |Parameter {
+                 conditions, name, ..
+             }| {
+                quote_here! { #(#conditions)* let #name = #krate::__private::Copied::of(#name); }
+            },
+        );
+        copies.collect()
+    }
+
+    /// The copies under the names of what they were made of, as their parameters were written.
+    fn copied<'b>(&self, parameters: impl IntoIterator<Item = &'b Parameter<'b>>) -> TokenStream {
+        let copied = parameters.into_iter().map(
+            |Parameter {
+                 conditions,
+                 mutability,
+                 name,
+             }| {
+                quote_here! { #(#conditions)* let #mutability #name = #name.get(); }
+            },
+        );
+        copied.collect()
     }
 
     fn when_failing(&self) -> TokenStream {
         let krate = &self.krate;
         let choice = match self.args.on_error {
-            OnError::Return => quote_here!(Fail),
-            OnError::Skip => quote_here!(Skip),
-            OnError::Run => quote_here!(Run),
+            None | Some(OnError::Return) => quote_here!(Fail),
+            Some(OnError::Skip) => quote_here!(Skip),
+            Some(OnError::Run) => quote_here!(Run),
         };
         quote_here!(#krate::__private::WhenFailing::#choice)
     }
@@ -224,69 +253,73 @@ impl<'a> Expansion<'a> {
         match (&self.shape.output, &self.shape.returned, self.shape.kind) {
             (Some(output), ..) => output.clone(),
             (None, None, _) => syn::parse_quote!(_),
-            (None, Some(returned), Kind::Future) => {
-                syn::parse_quote!(<#returned as ::core::future::Future>::Output)
-            }
-            (None, Some(returned), Kind::Stream) => {
-                syn::parse_quote!(<#returned as #krate::__private::Stream>::Item)
+            (None, Some(returned), kind) => {
+                // What is wrong with it is shown where it stands.
+                let span = Span::mixed_site().located_at(returned.span());
+                match kind {
+                    Kind::Future => parse_quote_spanned! {span=>
+                        <#returned as ::core::future::Future>::Output
+                    },
+                    Kind::Stream => parse_quote_spanned! {span=>
+                        <#returned as #krate::__private::Stream>::Item
+                    },
+                }
             }
         }
     }
 
-    /// How the return type says "skipped" and "failed": what to do first, and the two expressions.
-    fn ends(&self) -> Ends {
+    /// What is returned when `skipped`.
+    fn skipped(&self) -> TokenStream {
         let krate = &self.krate;
         let output = self.output();
-        let given = self.args.skipped.as_ref();
-        match (self.args.on_error, given) {
-            (OnError::Return, None) => Ends {
-                prepare: quote_here! { let ends = #krate::__private::ends::<#output>(); },
-                skipped: quote_here! { (ends.skipped)(skipped) },
-                failed: quote_here! { (ends.failed)(error) },
-            },
-            (OnError::Return, Some(given)) => Ends {
-                prepare: quote_here! { let failed = #krate::__private::failed::<#output>(); },
-                skipped: quote_here! { { let _ = skipped; #given } },
-                failed: quote_here! { failed(error) },
-            },
-            (OnError::Skip | OnError::Run, given) => {
-                let (prepare, skipped) = match given {
-                    Some(given) => (None, quote_here! { { let _ = skipped; #given } }),
-                    None => (
-                        Some(
-                            quote_here! { let to_skipped = #krate::__private::skipped::<#output>(); },
-                        ),
-                        quote_here! { to_skipped(skipped) },
-                    ),
-                };
-                Ends {
-                    prepare: quote_here! {
-                        use #krate::__private::{SaysError as _, LogsError as _};
-                        #prepare
-                    },
-                    failed: quote_here! {
-                        match (&#krate::__private::Probe::<#output>::new()).failed(error) {
-                            ::core::result::Result::Ok(value) => value,
-                            ::core::result::Result::Err(skipped) => #skipped,
-                        }
-                    },
-                    skipped,
+        let Some(given) = &self.args.skipped else {
+            return quote_here! { <#output as #krate::FromSkip>::from_skip(skipped) };
+        };
+        let is_used = |parameter: &&Parameter<'_>| {
+            mentions(given.to_token_stream(), parameter.name).is_some()
+        };
+        let copied = self.copied(self.brief.iter().filter(is_used));
+        quote_here! { { let _ = skipped; #copied #given } }
+    }
+
+    /// What is returned upon an `error`.
+    fn failed(&self) -> TokenStream {
+        let krate = &self.krate;
+        let output = self.output();
+        if let None | Some(OnError::Return) = self.args.on_error {
+            return quote_here! { <#output as #krate::FromLeaderError>::from_leader_error(error) };
+        }
+        // Of what is opaque nobody can know whether it can say an error: as if it could not.
+        let says_error = (!is_opaque(&output)).then(|| quote_here! { SaysError as _, });
+        let skipped = self.skipped();
+        quote_here! {
+            {
+                use #krate::__private::{#says_error LogsError as _};
+                match (&#krate::__private::Probe::<#output>::new()).failed(error) {
+                    ::core::result::Result::Ok(value) => value,
+                    ::core::result::Result::Err(skipped) => #skipped,
                 }
             }
         }
     }
 
     /// The closure that makes the body, once there is a lease.
-    fn body(&self, body: &Body, brief: &[&Ident]) -> TokenStream {
+    fn body(&self, body: &Body) -> TokenStream {
         let krate = &self.krate;
         let output = self.output();
-        let kept = self.item.kept();
-        let keep = (!kept.is_empty()).then(|| {
-            quote_here! {
-                #[allow(clippy::used_underscore_binding)]
-                let _ = (#(&#kept,)*);
-            }
-        });
+        let kept = self.item.kept(self.shape);
+        let keep = kept.iter().map(
+            |Parameter {
+                 conditions, name, ..
+             }| {
+                quote_here! {
+                    #(#conditions)*
+                    #[allow(clippy::used_underscore_binding)]
+                    let _ = &#name;
+                }
+            },
+        );
+        let keep: TokenStream = keep.collect();
         if self.shape.wrap == Wrap::Async {
             // The dead return tells rustc the type, so that the body's values are coerced and its mistakes reported as
             // in any function.
@@ -298,8 +331,9 @@ impl<'a> Expansion<'a> {
             });
             return quote_here! { move || async move #block };
         }
+        let copied = self.copied(self.brief);
         let block = body.block_after(quote_here! {
-            #(let #brief = #brief.get();)*
+            #copied
             #keep
         });
         let returned = self.shape.returned.as_ref();
@@ -349,13 +383,15 @@ impl<'a> Expansion<'a> {
         let krate = &self.krate;
         let pattern = self.pattern();
         if let Some(options) = &self.args.options {
-            let labelled = match (pattern, self.shape.kind) {
+            let labelled = match (pattern, self.shape.wrap) {
                 (Some(pattern), _) => {
                     quote_here! { #krate::__private::labelled(options, #pattern) }
                 }
-                (None, Kind::Future) => quote_here! { options },
-                // Kept until the first poll.
-                (None, Kind::Stream) => quote_here! { ::core::clone::Clone::clone(options) },
+                (None, Wrap::Async) => quote_here! { options },
+                // Kept until the first poll, when the call is over.
+                (None, Wrap::Bare | Wrap::Boxed) => {
+                    quote_here! { ::core::clone::Clone::clone(options) }
+                }
             };
             return quote_here! {
                 let options: &#krate::LeaseOptions = #options;
@@ -389,7 +425,7 @@ impl<'a> Expansion<'a> {
         settings.time("min_lease", args.min_lease.as_ref());
         settings.time("max_tenure", args.max_tenure.as_ref());
         if let Some(flag) = &args.auto_extend {
-            settings.is_fixed &= matches!(flag, syn::Expr::Lit(_));
+            settings.is_fixed &= args::literal(flag).is_some();
             settings.calls.extend(quote_here!(.auto_extend(#flag)));
         }
         match &args.on_lost {
@@ -437,10 +473,28 @@ impl<'a> Expansion<'a> {
     }
 }
 
-struct Ends {
-    prepare: TokenStream,
-    skipped: TokenStream,
-    failed: TokenStream,
+/// Whether a type says nothing of what it is, but in the error of a `Result`.
+fn is_opaque(ty: &Type) -> bool {
+    match ty {
+        Type::Infer(_) => true,
+        Type::Path(path) => {
+            let is_result = path
+                .path
+                .segments
+                .last()
+                .is_some_and(|last| last.ident == "Result");
+            !is_result && has_infer(ty.to_token_stream())
+        }
+        _ => has_infer(ty.to_token_stream()),
+    }
+}
+
+fn has_infer(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == "_",
+        TokenTree::Group(group) => has_infer(group.stream()),
+        _ => false,
+    })
 }
 
 /// The builder's calls, and whether they are the same for every call of the function.

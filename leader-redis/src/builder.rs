@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use leader_core::{LeaderError, NodeId, Step};
 
-use crate::client::{Connection, Endpoint, Purpose, Shared, Terms};
+use crate::acks::{Acks, Need};
+use crate::client::{Connection, Endpoint, Place, Purpose, Shared, Terms};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
 use crate::protocol::Protocol;
 use crate::runtime::{Lodging, OwnRuntime};
-use crate::store::RedisStore;
+use crate::store::{RedisStore, within};
 #[cfg(feature = "__tls")]
 use crate::trust::{Own, Trust};
 use crate::url;
@@ -26,6 +27,7 @@ use crate::watch::Wakeups;
 /// | `node_id` | `host:pid:random` | who this candidate is, for people |
 /// | `key_prefix` | `leader` | what keys and channels start with |
 /// | `command_timeout` | 500 ms | how long one command may take; 1 ms to 60 s |
+/// | `replica_ack` | none | how many replicas have to acknowledge a lease, and within what time |
 /// | `protocol` | RESP2 | the version of the protocol that is spoken |
 /// | `ca_certificates` | the system's | with a TLS feature: whose certificates are believed |
 /// | `client_certificate` | none | with a TLS feature: what is shown to a server that asks for it |
@@ -38,6 +40,7 @@ pub struct RedisElectorBuilder {
     node_id: Option<NodeId>,
     key_prefix: String,
     command_timeout: Duration,
+    acks: Option<Need>,
     protocol: Option<Protocol>,
     own_runtime: bool,
     shutdown_grace: Option<Duration>,
@@ -53,6 +56,7 @@ impl RedisElectorBuilder {
             node_id: None,
             key_prefix: Keys::DEFAULT_PREFIX.to_owned(),
             command_timeout: Duration::from_millis(500),
+            acks: None,
             protocol: None,
             own_runtime: false,
             shutdown_grace: None,
@@ -95,6 +99,71 @@ impl RedisElectorBuilder {
     /// sent again in time.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.command_timeout = timeout;
+        self
+    }
+
+    /// Lets a grant count only once `replicas` of the server's replicas have acknowledged it within `timeout` (1 ms to
+    /// 60 s), and an extension likewise (`WAIT`). A primary that dies with a grant which it had not replicated yet would
+    /// otherwise take it along, and the promoted replica grant the same slot again.
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    /// use std::time::Duration;
+    ///
+    /// # async fn example() -> Result<(), leader_core::LeaderError> {
+    /// let elector = RedisElector::builder()
+    ///     .url("redis://cache.internal:6379")
+    ///     .replica_ack(1, Duration::from_millis(200))
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # When too few acknowledge
+    ///
+    /// The grant is undone, so that nobody waits for it, and the attempt fails with [`LeaderError::Backend`] of the kind
+    /// [`TooFewReplicas`](leader_core::BackendKind::TooFewReplicas), which says how many did, and how many are connected;
+    /// within its wait it tries again. An extension that fails is tried again until the lease's deadline; then it is lost.
+    /// Others are told that somebody leads while a grant waits to be acknowledged.
+    ///
+    /// # What it costs
+    ///
+    /// A connection of its own, and for each grant one round trip more, to the slowest of the `replicas` fastest ones. An
+    /// uncontended run is four commands instead of two. Grants and extensions that come while others wait to be
+    /// acknowledged are then acknowledged together, by one `WAIT`.
+    ///
+    /// A step may take `timeout` twice on top of [`command_timeout`](Self::command_timeout), and 200 ms, since a lease may
+    /// have to wait for those before it and since servers look at their clock ten times a second. Keep that well below a
+    /// third of the shortest lease: what is longer leaves no second chance to an extension that failed.
+    ///
+    /// # What it leaves open
+    ///
+    /// This is no consensus. Whoever promotes a replica has to choose one that acknowledged: with one acknowledgement of
+    /// two, the other replica may be chosen, and lacks the grant. Sentinel prefers the replica that has received most, of
+    /// those that it can reach. Require as many as there are replicas, or at least so many that a promoted one is among
+    /// them. A primary that was replaced and does not know goes on granting as long as enough replicas follow it; the
+    /// server's `min-replicas-to-write` says when it stops. And a replica that restarts with nothing in its memory or on
+    /// its disk has forgotten what it acknowledged. For the rest there are fencing tokens.
+    pub fn replica_ack(mut self, replicas: u32, timeout: Duration) -> Self {
+        self.acks = Some(Need {
+            replicas,
+            limit: timeout,
+            place: Place::Memory,
+        });
+        self
+    }
+
+    /// As [`replica_ack`](Self::replica_ack), and acknowledged only when it is on the disks of the server itself and of
+    /// `replicas` replicas (`WAITAOF`), so that a power failure of all of them at once does not take it along. Needs
+    /// Redis 7.2 or Valkey, with `appendonly yes` on all of them. With `appendfsync everysec`, the default, that takes up to
+    /// two seconds, and with `always` a write to the disk; choose the timeout and the lease by that.
+    pub fn replica_ack_on_disk(mut self, replicas: u32, timeout: Duration) -> Self {
+        self.acks = Some(Need {
+            replicas,
+            limit: timeout,
+            place: Place::Disk,
+        });
         self
     }
 
@@ -188,6 +257,9 @@ impl RedisElectorBuilder {
         let keys = Keys::new(&self.key_prefix)?;
         let timeout = self.command_timeout;
         check_timeout(timeout)?;
+        if let Some(need) = &self.acks {
+            need.check()?;
+        }
         let way = self.way()?;
         let address = way.endpoint().address();
         let refused = |failure: Failure| {
@@ -206,19 +278,24 @@ impl RedisElectorBuilder {
         let (endpoint, limit) = (way.endpoint(), timeout * 2);
         // Where the time limit has a clock, wherever the caller is.
         let connect = lodging.spawn({
-            let terms = terms.clone();
+            let (terms, acks) = (terms.clone(), self.acks);
             async move {
-                let connect = tokio::time::timeout(limit, way.go(&terms));
+                let connect = async {
+                    let endpoint = way.endpoint();
+                    tokio::try_join!(way.go(&terms), open_acks(&endpoint, acks, &terms))
+                };
+                let connect = tokio::time::timeout(limit, connect);
                 connect.await.unwrap_or(Err(Failure::NoAnswer(limit)))
             }
         });
-        let commands = connect
+        let (commands, acks) = connect
             .await
             .unwrap_or_else(|error| Err(Failure::Client(error.to_string())))
             .map_err(refused)?;
         let wakeups = Wakeups::new(endpoint, terms);
         Ok(RedisStore::new(
             commands,
+            acks,
             wakeups,
             keys,
             address,
@@ -300,6 +377,7 @@ impl fmt::Debug for RedisElectorBuilder {
             .field("node_id", &self.node_id)
             .field("key_prefix", &self.key_prefix)
             .field("command_timeout", &self.command_timeout)
+            .field("replica_ack", &self.acks)
             .field("own_runtime", &self.own_runtime)
             .finish_non_exhaustive()
     }
@@ -329,6 +407,25 @@ impl Way {
     }
 }
 
+/// The connection on which replicas are waited for, if they are.
+async fn open_acks(
+    endpoint: &Endpoint,
+    need: Option<Need>,
+    terms: &Terms,
+) -> Result<Option<Acks>, Failure> {
+    let Some(need) = need else {
+        return Ok(None);
+    };
+    let terms = Terms {
+        limit: terms.limit + need.patience(),
+        stated: terms.stated + need.patience(),
+        lodging: terms.lodging.clone(),
+    };
+    let connection = Connection::open(endpoint, Purpose::Commands, &terms).await?;
+    connection.can_wait(need.place).await?;
+    Ok(Some(Acks::new(connection, need, terms.lodging)))
+}
+
 fn check_timeout(timeout: Duration) -> Result<(), LeaderError> {
     let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(60));
     if (shortest..=longest).contains(&timeout) {
@@ -336,10 +433,4 @@ fn check_timeout(timeout: Duration) -> Result<(), LeaderError> {
     }
     let reason = format!("{timeout:?} is out of range; a command may take 1 ms to 60 s");
     Err(LeaderError::invalid_options("command_timeout", reason))
-}
-
-/// What of `timeout` the connection itself may use: a little less, so that its own error, which knows the server,
-/// comes before the engine's patience ends.
-fn within(timeout: Duration) -> Duration {
-    timeout.saturating_sub((timeout / 20).min(Duration::from_millis(20)))
 }

@@ -4,6 +4,7 @@
 //! that end for good with their first failure or are half-open unnoticed. `settings` tells it otherwise. A command's
 //! options hold only for `custom`; the calls for scripts drop them (`clippy.toml` forbids those).
 
+mod acked;
 mod endpoint;
 mod incidents;
 mod login;
@@ -22,6 +23,7 @@ use fred::types::config::Options;
 use fred::types::{ClusterHash, CustomCommand, Value};
 use tokio::task::{AbortHandle, JoinHandle};
 
+pub(crate) use self::acked::{Acked, Call, Place, Wait};
 pub(crate) use self::endpoint::Endpoint;
 use self::incidents::Mishaps;
 pub(crate) use self::incidents::{Incident, Incidents};
@@ -61,6 +63,7 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg<'a> {
     Text(&'a str),
+    Bytes(&'a [u8]),
     Number(u64),
 }
 
@@ -68,6 +71,7 @@ impl From<Arg<'_>> for Value {
     fn from(arg: Arg<'_>) -> Self {
         match arg {
             Arg::Text(text) => text.into(),
+            Arg::Bytes(bytes) => bytes.into(),
             Arg::Number(number) => Self::Integer(i64::try_from(number).unwrap_or(i64::MAX)),
         }
     }
@@ -188,12 +192,17 @@ impl Connection {
             Ok(value) => Ok(value.into()),
             Err(error) => Err(self.failure(&error)),
         };
+        self.note(&answer);
+        answer
+    }
+
+    /// Whether the server is heard of.
+    fn note(&self, answer: &Result<Reply, Failure>) {
         if let Err(Failure::NoAnswer(_)) = answer {
             self.unheard();
         } else {
             self.unheard_since.store(0, Ordering::Relaxed);
         }
-        answer
     }
 
     /// A connection on which nothing has been answered for long is replaced. fred does that only where nothing new is
@@ -402,7 +411,10 @@ impl From<Value> for Reply {
         match value {
             Value::Integer(number) => Self::Number(number),
             Value::String(text) => Self::Text(text.to_string()),
-            Value::Bytes(bytes) => Self::Text(String::from_utf8_lossy(&bytes).into_owned()),
+            Value::Bytes(bytes) => match String::from_utf8(bytes.to_vec()) {
+                Ok(text) => Self::Text(text),
+                Err(bytes) => Self::Bytes(bytes.into_bytes()),
+            },
             Value::Null => Self::Nil,
             Value::Array(values) => Self::List(values.into_iter().map(Self::from).collect()),
             Value::Boolean(_) => Self::Strange("boolean"),

@@ -4,10 +4,11 @@
 mod certificate;
 mod lacking;
 
+use std::fmt;
 use std::time::Duration;
 
-use leader_core::BackendKind;
 use leader_core::store::StoreError;
+use leader_core::{BackendKind, LossReason};
 
 use crate::reply::Oddity;
 use crate::script::Script;
@@ -27,8 +28,46 @@ pub(crate) enum Failure {
     Malformed(String),
     /// Something that is not ours stands at the key.
     Foreign,
+    /// It was executed, and acknowledged by fewer replicas than it has to be.
+    TooFew(Shortage),
+    /// What was granted was gone when replicas were asked to acknowledge it.
+    Gone(LossReason),
     /// The client library's own trouble.
     Client(String),
+}
+
+/// How many replicas acknowledged, and how many had to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    pub(crate) acknowledged: u64,
+    pub(crate) needed: u32,
+    pub(crate) within: Duration,
+    /// How many replicas are connected to the server, if it has told.
+    pub(crate) connected: Option<usize>,
+    /// What they had to do: `"acknowledged"`, say.
+    pub(crate) what: &'static str,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            acknowledged,
+            needed,
+            within,
+            connected,
+            what,
+        } = self;
+        let replicas = if *needed == 1 { "replica" } else { "replicas" };
+        write!(
+            f,
+            "{acknowledged} of {needed} {replicas} {what} within {within:?}"
+        )?;
+        match connected {
+            None => Ok(()),
+            Some(1) => write!(f, "; 1 is connected"),
+            Some(connected) => write!(f, "; {connected} are connected"),
+        }
+    }
 }
 
 impl From<Oddity> for Failure {
@@ -45,6 +84,11 @@ impl Failure {
     /// The server does not know a script by its digest.
     pub(crate) fn is_unknown_script(&self) -> bool {
         matches!(self, Self::Refused(words) if code(words) == "NOSCRIPT")
+    }
+
+    /// It does not know the command: it is too old for it.
+    pub(crate) fn is_unknown_command(&self) -> bool {
+        matches!(self, Self::Refused(words) if words.starts_with("ERR unknown command"))
     }
 
     /// The same of a command within `script`, named if the server does not name it.
@@ -68,6 +112,8 @@ impl Failure {
             Self::Refused(words) => kind_of(words),
             Self::Malformed(_) => BackendKind::MalformedReply,
             Self::Foreign => BackendKind::WrongType,
+            Self::TooFew(_) => BackendKind::TooFewReplicas,
+            Self::Gone(_) => BackendKind::NotReady,
             Self::Client(_) => BackendKind::Other,
         }
     }
@@ -86,18 +132,29 @@ impl Failure {
             Self::Refused(words) => discreet(words),
             Self::Malformed(what) => what.clone(),
             Self::Foreign => "it is a hash that this library did not write".to_owned(),
+            Self::TooFew(shortage) => shortage.to_string(),
+            Self::Gone(reason) => {
+                format!("the grant was gone before replicas could acknowledge it: {reason}")
+            }
             Self::Client(words) => words.clone(),
         }
     }
 
     /// What the engine is told: the server's address and words. `key` is what the step was about.
     pub(crate) fn at(&self, address: &str, key: Option<&str>) -> StoreError {
+        self.told(address, key, "move it away, or set another key prefix")
+    }
+
+    /// As [`at`](Self::at), for a key that is the application's.
+    pub(crate) fn at_value(&self, address: &str, key: &str) -> StoreError {
+        self.told(address, Some(key), "move it away, or take another key")
+    }
+
+    fn told(&self, address: &str, key: Option<&str>, advice: &str) -> StoreError {
         let kind = self.kind();
         let mut words = self.words();
         if let (BackendKind::WrongType, Some(key)) = (kind, key) {
-            words = format!(
-                "`{key}` holds something else ({words}); move it away, or set another key prefix"
-            );
+            words = format!("`{key}` holds something else ({words}); {advice}");
         }
         if let (BackendKind::Denied, Some(key)) = (kind, key)
             && let Some(pattern) = lacking::pattern(&words, key)

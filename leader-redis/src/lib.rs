@@ -32,10 +32,12 @@
 //! facade at the levels `debug` and `trace` has commands in it, but not their arguments, unless its feature
 //! `network-logs` is on: then lease tokens are logged too.
 
+mod acks;
 mod builder;
 mod client;
 mod elector;
 mod fault;
+mod fenced;
 mod keys;
 mod protocol;
 mod reply;
@@ -49,6 +51,7 @@ mod watch;
 
 pub use builder::RedisElectorBuilder;
 pub use elector::RedisElector;
+pub use fenced::{FencedKey, FencedValue};
 pub use fred;
 pub use protocol::Protocol;
 pub use store::RedisStore;

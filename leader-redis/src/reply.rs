@@ -6,11 +6,15 @@ use std::time::Duration;
 use leader_core::store::{ClaimReply, ExtendReply, ReleaseReply, Revision};
 use leader_core::{FencingToken, Holder, LossReason, NodeId};
 
+use crate::fenced::FencedValue;
+
 /// A server's answer, in no client library's words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reply {
     Number(i64),
     Text(String),
+    /// What is no UTF-8.
+    Bytes(Vec<u8>),
     List(Vec<Reply>),
     Nil,
     /// Of a type that no command of ours is answered with.
@@ -137,6 +141,48 @@ pub(crate) fn evict(reply: &Reply) -> Result<u32, Oddity> {
     }
 }
 
+/// What became of a fenced write.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum FencedSet {
+    Written,
+    Stale { seen: FencingToken },
+}
+
+pub(crate) fn fenced_set(reply: &Reply) -> Result<FencedSet, Oddity> {
+    match known(reply)? {
+        ("written", []) => Ok(FencedSet::Written),
+        ("stale", [seen]) => Ok(FencedSet::Stale {
+            seen: digits(seen)?,
+        }),
+        _ => Err(malformed(reply)),
+    }
+}
+
+pub(crate) fn fenced_get(reply: &Reply) -> Result<Option<FencedValue>, Oddity> {
+    match known(reply)? {
+        ("none", []) => Ok(None),
+        ("value", [fence, Reply::Text(value)]) => Ok(Some(FencedValue::new(
+            digits(fence)?,
+            value.as_bytes().to_vec(),
+        ))),
+        ("value", [fence, Reply::Bytes(value)]) => {
+            Ok(Some(FencedValue::new(digits(fence)?, value.clone())))
+        }
+        _ => Err(malformed(reply)),
+    }
+}
+
+/// A fencing token that was kept as text, by a script of ours or by somebody's hand.
+fn digits(reply: &Reply) -> Result<FencingToken, Oddity> {
+    match reply {
+        Reply::Text(digits) => digits
+            .parse()
+            .map(FencingToken::new)
+            .map_err(|_| Oddity::Foreign),
+        _ => Err(malformed(reply)),
+    }
+}
+
 /// The last revision that a record has, `None` when there is no record.
 pub(crate) fn revision(reply: &Reply) -> Result<Option<Revision>, Oddity> {
     match reply {
@@ -147,6 +193,45 @@ pub(crate) fn revision(reply: &Reply) -> Result<Option<Revision>, Oddity> {
             .map_err(|_| Oddity::Foreign),
         _ => Err(malformed(reply)),
     }
+}
+
+/// Who has acknowledged what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acknowledged {
+    pub(crate) replicas: u64,
+    /// The server itself, where that is asked for.
+    pub(crate) by_server: bool,
+}
+
+/// The answer to `WAIT`, or to `WAITAOF`.
+pub(crate) fn acknowledged(reply: &Reply) -> Result<Acknowledged, Oddity> {
+    let (server, replicas) = match reply {
+        Reply::List(both) => match both.as_slice() {
+            [server, replicas] => (number(server)?, number(replicas)?),
+            _ => return Err(malformed(reply)),
+        },
+        replicas => (1, number(replicas)?),
+    };
+    Ok(Acknowledged {
+        replicas,
+        by_server: server > 0,
+    })
+}
+
+/// How many replicas are connected and up to date but for what is on its way, of what `INFO replication` tells.
+pub(crate) fn online_replicas(reply: &Reply) -> Option<usize> {
+    let Reply::Text(info) = reply else {
+        return None;
+    };
+    let replicas = info.lines().filter(|line| {
+        let number = line.strip_prefix("slave");
+        number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    Some(
+        replicas
+            .filter(|line| line.contains("state=online"))
+            .count(),
+    )
 }
 
 /// A list that starts with a word.
@@ -184,6 +269,7 @@ fn small(reply: &Reply) -> Result<u32, Oddity> {
 fn node_id(reply: &Reply) -> Result<NodeId, Oddity> {
     match reply {
         Reply::Text(id) => Ok(NodeId::new(id)),
+        Reply::Bytes(id) => Ok(NodeId::new(String::from_utf8_lossy(id))),
         _ => Err(malformed(reply)),
     }
 }
@@ -201,6 +287,7 @@ impl fmt::Display for Reply {
                 let shown: String = text.chars().take(24).collect();
                 write!(f, "{shown:?}")
             }
+            Self::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
             Self::List(list) => {
                 f.write_str("[")?;
                 for (n, reply) in list.iter().take(4).enumerate() {

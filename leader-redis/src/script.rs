@@ -16,6 +16,8 @@ pub(crate) static EXTEND: Script = Script::new(include_str!("scripts/extend.lua"
 pub(crate) static RELEASE: Script = Script::new(include_str!("scripts/release.lua"));
 pub(crate) static INSPECT: Script = Script::new(include_str!("scripts/inspect.lua"));
 pub(crate) static EVICT: Script = Script::new(include_str!("scripts/evict.lua"));
+pub(crate) static FENCED_SET: Script = Script::new(include_str!("scripts/fenced_set.lua"));
+pub(crate) static FENCED_GET: Script = Script::new(include_str!("scripts/fenced_get.lua"));
 
 impl Script {
     const fn new(source: &'static str) -> Self {

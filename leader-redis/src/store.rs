@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
@@ -12,12 +12,14 @@ use leader_core::store::{
 use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
-use crate::client::{Arg, Connection};
+use crate::acks::{Acks, Answer};
+use crate::client::{Arg, Call, Connection};
 use crate::fault::Failure;
+use crate::fenced::FencedKey;
 use crate::keys::Keys;
-use crate::reply::{self, Released};
+use crate::reply::{self, Released, Reply};
 use crate::runtime::{Lodging, OwnRuntime};
-use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE};
+use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
 /// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
@@ -57,6 +59,8 @@ pub struct RedisStore {
 /// Dropped in this order: connections before their runtime.
 struct Inner {
     commands: Connection,
+    /// Where leases count only once replicas have acknowledged them.
+    acks: Option<Acks>,
     wakeups: Wakeups,
     keys: Keys,
     address: String,
@@ -71,8 +75,13 @@ struct Inner {
 }
 
 impl RedisStore {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the one place that puts them together"
+    )]
     pub(crate) fn new(
         commands: Connection,
+        acks: Option<Acks>,
         wakeups: Wakeups,
         keys: Keys,
         address: String,
@@ -83,6 +92,7 @@ impl RedisStore {
         Self {
             inner: Arc::new(Inner {
                 commands,
+                acks,
                 wakeups,
                 keys,
                 address,
@@ -95,6 +105,29 @@ impl RedisStore {
         }
     }
 
+    /// A value at `key` that is written with a fencing token only, on this store's connection. Nothing is sent for it
+    /// yet.
+    #[must_use]
+    pub fn fenced_key(&self, key: impl Into<String>) -> FencedKey {
+        FencedKey::new(self.clone(), key.into())
+    }
+
+    /// Runs a script on a key of the application's.
+    pub(crate) async fn run_for_value(
+        &self,
+        script: &Script,
+        key: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Reply, StoreError> {
+        let answer = self.inner.commands.run(script, &[key], args).await;
+        answer.map_err(|failure| self.value_error(key, failure))
+    }
+
+    /// What went wrong with a key of the application's.
+    pub(crate) fn value_error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
+        failure.into().at_value(&self.inner.address, key)
+    }
+
     /// The runtime on which the connections live.
     pub(crate) fn runtime(&self) -> &Handle {
         self.inner.lodging.handle()
@@ -102,12 +135,65 @@ impl RedisStore {
 }
 
 impl Inner {
+    /// How long a step may take.
+    fn step(&self) -> Duration {
+        let acks = self.acks.as_ref();
+        self.timeout + acks.map_or(Duration::ZERO, |acks| acks.need().patience() * 2)
+    }
+
     /// The failure in the engine's words.
     fn error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
         failure.into().at(&self.address, Some(key))
     }
 
-    async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
+    async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        let key = self.keys.record(&claim.name);
+        let token = claim.token.to_hex();
+        let slot = claim.slot.map(|slot| slot.to_string());
+        let args = [
+            Arg::Text(&token),
+            Arg::Number(micros(claim.lease)),
+            Arg::Number(u64::from(claim.slots.max(1))),
+            Arg::Text(claim.node_id.as_str()),
+            Arg::Number(claim.at_least.get()),
+            Arg::Text(slot.as_deref().unwrap_or_default()),
+        ];
+        let plain = slot.is_none() && claim.at_least == Revision::default();
+        let args = if plain { &args[..4] } else { &args };
+        let mark = self.keys.mark(&claim.name, &token);
+        let answer = self.commands.run(&CLAIM, &[&key, &mark], args).await;
+        answer
+            .and_then(|answer| Ok(reply::claim(&answer)?))
+            .map_err(|failure| self.error(&key, failure))
+    }
+
+    /// A grant counts once replicas have acknowledged it; until then the slot is only kept from others.
+    async fn confirm(&self, claim: &Claim, slot: u32, limit: Duration) -> Result<(), StoreError> {
+        let (name, token) = (&claim.name, claim.token);
+        let extension = Extension::new(name.clone(), token, slot, claim.lease);
+        let failed = match self.extend(&[extension], limit).await.pop() {
+            Some(Ok(ExtendReply::Extended)) => return Ok(()),
+            Some(Ok(ExtendReply::NotHeld(reason))) => {
+                self.error(&self.keys.record(name), Failure::Gone(reason))
+            }
+            Some(Err(error)) => error,
+            _ => {
+                let words = "an extension was left unanswered".to_owned();
+                self.error(&self.keys.record(name), Failure::Malformed(words))
+            }
+        };
+        // Others may go on trying. The claim itself has been answered, so that it cannot arrive after this.
+        match self.release(&Release::new(name.clone(), token, slot)).await {
+            Ok(_) => Err(failed.not_run()),
+            Err(_) => Err(failed),
+        }
+    }
+
+    async fn extend(
+        &self,
+        batch: &[Extension],
+        limit: Duration,
+    ) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<String> = batch.iter().map(|e| self.keys.record(&e.name)).collect();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let tokens: Vec<String> = batch.iter().map(|e| e.token.to_hex()).collect();
@@ -119,26 +205,39 @@ impl Inner {
             ]
         });
         let args: Vec<Arg<'_>> = each.collect();
-        let answers = match self.commands.run(&EXTEND, &keys, &args).await {
-            Ok(answer) => reply::extend(&answer, batch.len()).map_err(Failure::from),
-            Err(failure) => Err(failure),
+        let (answer, acknowledged) = match &self.acks {
+            None => (self.commands.run(&EXTEND, &keys, &args).await, Ok(())),
+            Some(acks) => {
+                let answer = acks.extend(Call::new(&keys, &args));
+                match tokio::time::timeout(limit, answer).await {
+                    Ok(Answer {
+                        reply,
+                        acknowledged,
+                    }) => (reply, acknowledged),
+                    Err(_) => (Err(Failure::NoAnswer(limit)), Ok(())),
+                }
+            }
         };
-        match answers {
-            Ok(answers) => answers
-                .into_iter()
-                .zip(&keys)
-                .map(|(answer, key)| {
-                    let within = |oddity| Failure::from(oddity).within(&EXTEND);
-                    answer.map_err(|oddity| self.error(key, within(oddity)))
-                })
-                .collect(),
+        let answers = answer.and_then(|answer| Ok(reply::extend(&answer, batch.len())?));
+        let answers = match answers {
+            Ok(answers) => answers,
             Err(failure) => {
                 // All are refused alike.
                 let denied = failure.kind() == BackendKind::Denied;
                 let key = keys.first().copied().filter(|_| denied);
-                vec![Err(failure.at(&self.address, key)); batch.len()]
+                return vec![Err(failure.at(&self.address, key)); batch.len()];
             }
-        }
+        };
+        let each = answers.into_iter().zip(&keys);
+        each.map(|(answer, key)| match answer {
+            Ok(ExtendReply::Extended) => match &acknowledged {
+                Ok(()) => Ok(ExtendReply::Extended),
+                Err(failure) => Err(failure.at(&self.address, None)),
+            },
+            Ok(reply) => Ok(reply),
+            Err(oddity) => Err(self.error(key, Failure::from(oddity).within(&EXTEND))),
+        })
+        .collect()
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
@@ -184,27 +283,21 @@ impl Inner {
 
 impl LeaseStore for RedisStore {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
-        let inner = &*self.inner;
-        let key = inner.keys.record(&claim.name);
-        let token = claim.token.to_hex();
-        let args = [
-            Arg::Text(&token),
-            Arg::Number(micros(claim.lease)),
-            Arg::Number(u64::from(claim.slots.max(1))),
-            Arg::Text(claim.node_id.as_str()),
-        ];
-        let mark = inner.keys.mark(&claim.name, &token);
-        let answer = inner.commands.run(&CLAIM, &[&key, &mark], &args).await;
-        answer
-            .and_then(|answer| Ok(reply::claim(&answer)?))
-            .map_err(|failure| inner.error(&key, failure))
+        let (inner, asked) = (&*self.inner, Instant::now());
+        let reply = inner.claim(claim).await?;
+        if let (ClaimReply::Granted { slot, .. }, Some(_)) = (&reply, &inner.acks) {
+            let rest = within(inner.step()).saturating_sub(asked.elapsed());
+            inner.confirm(claim, *slot, rest).await?;
+        }
+        Ok(reply)
     }
 
     async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
         if batch.is_empty() {
             return Vec::new();
         }
-        self.inner.extend(batch).await
+        let limit = within(self.inner.step());
+        self.inner.extend(batch, limit).await
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
@@ -262,14 +355,21 @@ impl LeaseStore for RedisStore {
             .map_err(|failure| inner.error(&key, failure))
     }
 
+    /// With acknowledgement by replicas, twice the time for that is on top: a lease may have to wait for others to be
+    /// acknowledged before it can be.
     fn command_timeout(&self) -> Duration {
-        self.inner.timeout
+        self.inner.step()
     }
 
     /// Closes the connections that this store opened. A client that was passed in goes on.
     async fn close(&self) {
         let inner = &*self.inner;
-        tokio::join!(inner.wakeups.close(), inner.commands.close());
+        let acks = async {
+            if let Some(acks) = &inner.acks {
+                acks.close().await;
+            }
+        };
+        tokio::join!(inner.wakeups.close(), inner.commands.close(), acks);
     }
 }
 
@@ -281,6 +381,12 @@ impl fmt::Debug for RedisStore {
             .field("wakeups", &self.inner.wakeups)
             .finish_non_exhaustive()
     }
+}
+
+/// What of `timeout` the connection itself may use: a little less, so that its own error, which knows the server,
+/// comes before the engine's patience ends.
+pub(crate) fn within(timeout: Duration) -> Duration {
+    timeout.saturating_sub((timeout / 20).min(Duration::from_millis(20)))
 }
 
 /// Durations beyond what a lease can be are as good as that.

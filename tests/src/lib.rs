@@ -2,6 +2,9 @@
 //! for a condition instead of sleeping.
 //!
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
+//! - [`Cluster`]: three primaries with a replica each, whose slots can be moved and whose nodes can be killed.
+//! - [`Sentinels`]: a primary, its replicas, and the three sentinels that replace it when it is gone.
+//! - [`Postgres`]: a database of the test's own, as the resource that leaders write to.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
 //! - `Authority` and `Certificate`, with the feature `tls`: what a server with TLS needs.
@@ -13,10 +16,13 @@
 
 #[cfg(feature = "tls")]
 mod certificates;
+mod cluster;
 mod elector;
+mod postgres;
 mod process;
 mod proxy;
 pub mod resp;
+mod sentinels;
 mod server;
 mod signal;
 mod until;
@@ -24,10 +30,13 @@ mod world;
 
 #[cfg(feature = "tls")]
 pub use certificates::{Authority, Certificate};
+pub use cluster::{Cluster, Migration};
 pub use elector::elector_at;
+pub use postgres::Postgres;
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;
+pub use sentinels::Sentinels;
 pub use server::{Server, ServerBuilder};
 pub use until::{until, until_some};
 pub use world::{Local, Redis, World, at_once, is_skipped, lead, ms, options, patient, waiting};

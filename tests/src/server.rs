@@ -6,6 +6,7 @@ mod docker;
 mod leash;
 mod login;
 mod port;
+mod replication;
 mod settings;
 mod shared;
 mod source;
@@ -13,7 +14,7 @@ mod source;
 use crate::resp::{Connection, Reply};
 use crate::until::until;
 use login::Login;
-use settings::Settings;
+use settings::{Role, Settings};
 use source::Source;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +57,7 @@ pub struct Server {
 }
 
 enum Backend {
-    Binary(binary::Binary),
+    Binary(Box<binary::Binary>),
     Shared,
     #[cfg(feature = "testcontainers")]
     Docker(docker::Docker),
@@ -98,6 +99,18 @@ impl ServerBuilder {
     /// One argument of the server's command line, such as `--maxmemory` or `1mb`.
     pub fn arg(mut self, arg: &str) -> Self {
         self.settings.args.push(arg.to_owned());
+        self
+    }
+
+    /// A node of a cluster, which has no slots and knows no other node yet.
+    pub(crate) fn cluster_node(mut self) -> Self {
+        self.settings.role = Role::ClusterNode;
+        self
+    }
+
+    /// A sentinel, which watches over nothing yet.
+    pub(crate) fn sentinel(mut self) -> Self {
+        self.settings.role = Role::Sentinel;
         self
     }
 
@@ -145,7 +158,7 @@ impl ServerBuilder {
                     addr,
                     client,
                     admin,
-                    backend: Backend::Binary(binary),
+                    backend: Backend::Binary(Box::new(binary)),
                     _turn: None,
                     #[cfg(feature = "tls")]
                     tls: self.tls,

@@ -48,6 +48,14 @@ impl World for Local {
 #[derive(Debug)]
 pub struct Redis(Server);
 
+impl Redis {
+    /// The server, to be killed, say.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.0
+    }
+}
+
 impl World for Redis {
     const PACE: u32 = 3;
 

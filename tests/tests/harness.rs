@@ -163,6 +163,51 @@ async fn server_has_passwords_users_and_options() {
 }
 
 #[tokio::test]
+async fn replica_follows_and_is_promoted() {
+    let primary = Server::builder()
+        .password("s3cret/@")
+        .user("app on >pw ~* +@all")
+        .start()
+        .await;
+    primary.command(&["SET", "a", "1"]).await;
+    let replica = Server::replica_of(&primary).await;
+    assert_eq!(replica.command(&["GET", "a"]).await.integer(), 1);
+    let refusal = replica.command(&["SET", "b", "1"]).await;
+    assert!(
+        refusal
+            .error()
+            .is_some_and(|text| text.starts_with("READONLY"))
+    );
+    let login = |server: &Server| server.url().replace(&server.port().to_string(), "");
+    assert_eq!(login(&primary), login(&replica));
+
+    replica.freeze().await;
+    primary.command(&["SET", "a", "2"]).await;
+    replica.thaw().await;
+    replica.until_in_sync_with(&primary).await;
+    assert_eq!(replica.command(&["GET", "a"]).await.integer(), 2);
+    primary.kill().await;
+    replica.promote().await;
+    replica.command(&["SET", "b", "1"]).await;
+    assert_eq!(replica.command(&["GET", "b"]).await.integer(), 1);
+}
+
+#[tokio::test]
+async fn replica_never_gets_what_was_on_its_way_from_a_killed_primary() {
+    let primary = Server::start().await;
+    let proxy = Proxy::start(primary.addr());
+    let replica = Server::replica_through(&proxy, &primary).await;
+    primary.command(&["SET", "a", "1"]).await;
+    replica.until_in_sync_with(&primary).await;
+
+    proxy.blackhole();
+    primary.command(&["SET", "a", "2"]).await;
+    primary.kill().await;
+    replica.promote().await;
+    assert_eq!(replica.command(&["GET", "a"]).await.integer(), 1);
+}
+
+#[tokio::test]
 async fn servers_of_one_test_do_not_meet() {
     let servers = join_all((0..5).map(|_| Server::start())).await;
     for (number, server) in servers.iter().enumerate() {

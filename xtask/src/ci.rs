@@ -1,8 +1,9 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
+use crate::bench;
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::matrix::{self, Extent};
-use crate::test::{self, DOCKER_FEATURE, FEATURES, TLS_FEATURE};
+use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE, TLS_FEATURE};
 use crate::tree;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ const STEPS: &[Step] = &[
     ("rust-version of dependencies", tree::check_rust_versions),
     ("clippy", clippy),
     ("clippy, leader-core alone", clippy_core),
+    ("clippy, metrics and the service", clippy_metrics),
     ("clippy, leader-redis with TLS", clippy_tls),
     (
         "clippy, tests in containers and with TLS",
@@ -27,6 +29,7 @@ const STEPS: &[Step] = &[
     ("bans, licences and sources", deny),
     ("tests", tests),
     ("tests with TLS", tests_with_tls),
+    ("cost of a poll", bench::poll),
     ("tests on each server", tests_on_each_server),
 ];
 
@@ -69,11 +72,30 @@ fn format() -> Done {
 }
 
 fn clippy() -> Done {
-    lint(&["--workspace", "--all-targets", "--features", FEATURES])
+    lint(&[
+        "--workspace",
+        "--exclude",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        FEATURES,
+    ])
 }
 
 fn clippy_core() -> Done {
     lint(&["--package", "leader-core", "--no-default-features"])
+}
+
+fn clippy_metrics() -> Done {
+    lint(&[
+        "--package",
+        "leader-core",
+        "--package",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        "leader-core/metrics",
+    ])
 }
 
 fn clippy_tls() -> Done {

@@ -1,11 +1,13 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
+mod bench;
 mod ci;
 mod clock;
 mod command;
 mod docker;
 mod matrix;
 mod packages;
+mod postgres;
 mod releases;
 mod servers;
 mod sim;
@@ -32,6 +34,7 @@ Commands:
   docker            Run a part of the tests on servers in containers, on an engine that runs or that can be started.
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught.
+  bench poll        Measure what the guard adds to a poll. Also a part of ci.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -48,6 +51,8 @@ fn main() -> ExitCode {
         ["servers"] => releases::fetch(),
         ["ci"] => ci::run(),
         ["docker"] => docker::run(),
+        ["bench", "poll"] => bench::poll(),
+        ["bench", ..] => Err("which benchmark? There is `poll`".to_owned()),
         ["audit"] => ci::audit(),
         ["sim", rest @ ..] => sim::play(rest),
         ["help" | "--help" | "-h"] => {

@@ -8,11 +8,10 @@ use futures::FutureExt;
 use tokio::time::{Instant, timeout};
 
 use super::tenure::{Tenure, kept};
-use super::{Engine, here};
+use super::{Engine, here, meter};
 use crate::error::{BackendKind, LeaderError, LossReason, Step};
-use crate::event::LeaderEvent;
 use crate::options::LeaseOptions;
-use crate::store::{ExtendReply, Extension, LeaseStore, StoreError};
+use crate::store::{ExtendReply, Extension, Granted, LeaseStore, StoreError};
 
 /// The right to have a request in flight for a lease: one at a time. Given back when dropped.
 pub(super) struct Turn {
@@ -91,8 +90,11 @@ impl<S: LeaseStore> Engine<S> {
     /// Sends one request for all of them, and tells the tenures what came of it, in their order.
     pub(super) async fn send_extensions(&self, requests: &[Request]) -> Vec<Extended> {
         let each = requests.iter().map(|Request { turn, lease }| {
-            let Tenure { id, token, .. } = &**turn.tenure();
-            Extension::new(id.name.clone(), *token, id.slot, *lease)
+            let Tenure {
+                id, token, slots, ..
+            } = &**turn.tenure();
+            let granted = Granted::new(id.node_id.clone(), *slots, id.fence);
+            Extension::new(id.name.clone(), *token, id.slot, *lease).of(granted)
         });
         let batch: Vec<Extension> = each.collect();
         let sent = Instant::now();
@@ -117,13 +119,12 @@ impl<S: LeaseStore> Engine<S> {
             match reply {
                 Ok(ExtendReply::Extended) => {
                     if tenure.extended(sent, request.lease) {
-                        self.events.tell(|| LeaderEvent::Extended {
-                            tenure: tenure.id.clone(),
-                        });
+                        self.tell_extended(tenure);
                     }
                     Extended::Done
                 }
                 Ok(ExtendReply::NotHeld(reason)) => {
+                    meter::extended(&tenure.label, meter::Extension::Lost);
                     tenure.lose(reason);
                     Extended::Lost
                 }

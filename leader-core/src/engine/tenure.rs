@@ -11,9 +11,12 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::meter::Held;
 use crate::elector::ElectorId;
 use crate::error::{LeaderError, LossReason};
 use crate::event::TenureId;
+use crate::health::Unproved;
+use crate::label::Label;
 use crate::options::{LeaseOptions, OnLost};
 use crate::token::Token;
 
@@ -70,7 +73,8 @@ pub(crate) struct Tenure {
     pub(crate) min_lease: Duration,
     pub(crate) auto_extend: bool,
     pub(crate) on_lost: OnLost,
-    pattern: Option<Arc<str>>,
+    pub(crate) label: Label,
+    held: Held,
     pub(crate) granted: Instant,
     /// The end of the longest tenure, if there is one.
     pub(crate) last_end: Option<Instant>,
@@ -86,6 +90,9 @@ pub(crate) struct Tenure {
     /// A body runs under this tenure: it ends before the slot is given up.
     pub(crate) guarded: AtomicBool,
     stopping: AtomicBool,
+    /// Set once the holder has let go: nobody works under this tenure any more, whatever becomes of its release.
+    let_go: AtomicBool,
+    lost_at: OnceLock<Instant>,
     phase: AtomicU8,
     ended: CancellationToken,
     /// A child of `ended`, made when somebody first asks: fires when the tenure has ended or is asked to.
@@ -178,6 +185,7 @@ impl Tenure {
         token: Token,
         uncertain: bool,
         options: &LeaseOptions,
+        (label, held): (Label, Held),
         (granted, times): (Instant, Times),
         runtime: Handle,
         steward: Arc<dyn Steward>,
@@ -192,7 +200,8 @@ impl Tenure {
             min_lease: options.min_lease(),
             auto_extend: options.auto_extend(),
             on_lost: options.on_lost(),
-            pattern: options.shared_pattern(),
+            label,
+            held,
             granted,
             last_end: options
                 .max_tenure()
@@ -205,6 +214,8 @@ impl Tenure {
             gate: Semaphore::new(1),
             guarded: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            let_go: AtomicBool::new(false),
+            lost_at: OnceLock::new(),
             phase: AtomicU8::new(HELD),
             ended: CancellationToken::new(),
             signal: OnceLock::new(),
@@ -265,10 +276,15 @@ impl Tenure {
     }
 
     pub(crate) fn ensure_valid(&self) -> Result<(), LeaderError> {
+        self.valid().map_err(|reason| self.lost_error(reason))
+    }
+
+    /// As [`ensure_valid`](Self::ensure_valid), with the reason alone.
+    pub(crate) fn valid(&self) -> Result<(), LossReason> {
         match self.phase() {
             Phase::Held => Ok(()),
-            Phase::Closed => Err(self.lost_error(LossReason::Released)),
-            Phase::Lost(reason) => Err(self.lost_error(reason)),
+            Phase::Closed => Err(LossReason::Released),
+            Phase::Lost(reason) => Err(reason),
         }
     }
 
@@ -289,6 +305,8 @@ impl Tenure {
             Ordering::Acquire,
         );
         if lost.is_ok() {
+            let _ = self.lost_at.set(Instant::now());
+            self.held.end();
             self.steward.lost(self, reason);
             self.ended.cancel();
         }
@@ -303,6 +321,7 @@ impl Tenure {
             if closed.is_ok() {
                 // Before anything is sent: whoever works under this lease in another task is to stop first.
                 self.ended.cancel();
+                self.held.end();
                 return Ok(());
             }
         }
@@ -312,11 +331,20 @@ impl Tenure {
         }
     }
 
-    /// The name as spans show it: the pattern, where names are filled in from data.
-    pub(crate) fn label(&self) -> &str {
-        self.pattern
-            .as_deref()
-            .unwrap_or_else(|| self.id.name.as_str())
+    /// The holder has let go, and no body of its runs any more.
+    pub(crate) fn note_let_go(&self) {
+        self.let_go.store(true, Ordering::Release);
+    }
+
+    /// A lease that could not be proved valid any more while its holder went on, and for how long.
+    pub(crate) fn unproved(&self) -> Option<Unproved> {
+        let lost = matches!(self.phase(), Phase::Lost(_));
+        if !lost || self.let_go.load(Ordering::Acquire) {
+            return None;
+        }
+        let end = self.end();
+        let since = self.lost_at.get().map_or(end, |lost| end.min(*lost));
+        Some(Unproved::new(self.id.clone(), since.elapsed()))
     }
 
     /// Asks the holder to come to an end; the lease stays valid meanwhile.

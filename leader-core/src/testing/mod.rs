@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a service | [`LocalElector`](crate::LocalElector) for candidates that compete, [`ScriptedElector`] for an outcome at a word |
 //! | a store | [`conformance_tests!`](crate::conformance_tests): each promise of [`LeaseStore`](crate::store::LeaseStore) as a test |
+//! | a resource that takes fencing tokens | [`check_fenced_resource`] |
 //! | what happens when a store fails, is slow, or repeats itself | [`FaultyStore`] around any store |
 //! | that nothing is left behind | [`Footprint`] |
 //!
@@ -12,9 +13,11 @@
 
 pub mod conformance;
 pub mod faulty;
+mod fenced;
 mod scripted;
 
 pub use faulty::{Fault, Faults, FaultyStore};
+pub use fenced::check_fenced_resource;
 pub use scripted::ScriptedElector;
 
 /// What an elector has at the moment.

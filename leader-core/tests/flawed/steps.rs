@@ -26,10 +26,19 @@ impl FlawedStore {
         if self.has(Flaw::CountsItsOwnSlotsOnly) {
             taken = live.iter().filter(|slot| slot.number < claim.slots).count();
         }
-        let full = taken >= claim.slots as usize;
+        let mut full = taken >= claim.slots as usize;
+        if let Some(exact) = claim.slot
+            && !self.has(Flaw::ExactSlotIgnored)
+            && !self.has(Flaw::ExactSlotIsAWish)
+        {
+            let free = live.iter().all(|slot| slot.number != exact);
+            full = !free || (full && !self.has(Flaw::ExactSlotIsNotCounted));
+        }
         let forgets = self.has(Flaw::ReclaimDenied)
             || self.has(Flaw::ReclaimIsANewGrant)
-            || (full && self.has(Flaw::ReclaimDeniedWhenFull));
+            || (full && self.has(Flaw::ReclaimDeniedWhenFull))
+            || (claim.slot.is_some() && self.has(Flaw::ExactSlotIsTaken));
+        let last = live.iter().map(|slot| slot.fence).max().unwrap_or_default();
         let mine = state.slots.iter_mut().find(|slot| {
             let forever = self.has(Flaw::ReclaimTakesFromSuccessor) && slot.ends <= now;
             slot.name == name
@@ -41,6 +50,18 @@ impl FlawedStore {
                 mine.ends = ends;
             } else if !self.has(Flaw::ReclaimDoesNotLengthen) {
                 mine.ends = mine.ends.max(ends);
+            }
+            let floor = self.floor(claim);
+            if mine.fence < floor && !self.has(Flaw::FloorLiftsGrantsOnly) {
+                mine.fence = if self.has(Flaw::FloorGivesNumbersTwice) {
+                    floor
+                } else {
+                    floor.max(last + 1)
+                };
+                if self.has(Flaw::FloorTakesTheTime) {
+                    mine.fence = mine.fence.max(self.time());
+                }
+                state.last_revision = state.last_revision.max(mine.fence);
             }
             return ClaimReply::Granted {
                 slot: mine.number,
@@ -77,7 +98,12 @@ impl FlawedStore {
         let first = match self.flaw {
             Some(Flaw::DenialTellsOfTheFirst) => 0,
             Some(Flaw::DenialTellsOfTheLast) => live.len() - 1,
-            _ => live.len() - claim.slots as usize,
+            _ => live.len().saturating_sub(claim.slots as usize),
+        };
+        let there = live.iter().position(|slot| Some(slot.number) == claim.slot);
+        let first = match there {
+            Some(there) if !self.has(Flaw::ExactSlotTellsOfTheFirst) => first.max(there),
+            _ => first,
         };
         if self.has(Flaw::TellsOfEachClaim) {
             self.tell(state, name, u64::MAX, Duration::ZERO);
@@ -99,10 +125,20 @@ impl FlawedStore {
         } else {
             (0..claim.slots).find(is_free)
         };
-        let number = number.unwrap();
+        let exact = claim.slot.filter(|exact| {
+            !self.has(Flaw::ExactSlotIgnored)
+                && (is_free(exact) || !self.has(Flaw::ExactSlotIsAWish))
+        });
+        let number = exact.or(number).unwrap();
         let is_former = |slot: &Slot| slot.name == name && slot.number == number;
         let former = state.slots.iter().find(|slot| is_former(slot)).cloned();
-        let revision = self.next_revision(state);
+        let revision = match self.floor(claim) {
+            0 => self.next_revision(state),
+            floor => {
+                state.last_revision = floor.max(state.last_revision + 1);
+                state.last_revision
+            }
+        };
         let fence = match (self.flaw, &former) {
             (Some(Flaw::FenceIsConstant), _) => ANY,
             (Some(Flaw::FenceIsOfTheSlot), former) => {

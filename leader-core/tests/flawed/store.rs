@@ -86,15 +86,27 @@ impl FlawedStore {
     }
 
     pub(super) fn next_revision(&self, state: &mut State) -> u64 {
-        // Tokio's clock from a fixed point on stands for the store's time.
-        let micros = BASE.with(|base| Instant::now().duration_since(*base).as_micros());
-        let micros = 1_700_000_000_000_000 + u64::try_from(micros).unwrap();
         state.last_revision = if self.has(Flaw::FenceIsACounter) {
             state.last_revision + 1
         } else {
-            micros.max(state.last_revision + 1)
+            self.time().max(state.last_revision + 1)
         };
         state.last_revision
+    }
+
+    #[expect(clippy::unused_self, reason = "the time is the store's own")]
+    pub(super) fn time(&self) -> u64 {
+        // Tokio's clock from a fixed point on stands for the store's time.
+        let micros = BASE.with(|base| Instant::now().duration_since(*base).as_micros());
+        1_700_000_000_000_000 + u64::try_from(micros).unwrap()
+    }
+
+    pub(super) fn floor(&self, claim: &Claim) -> u64 {
+        if self.has(Flaw::FloorIgnored) {
+            0
+        } else {
+            claim.at_least.get()
+        }
     }
 
     pub(super) fn tell(

@@ -6,6 +6,8 @@
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
 -- ARGV[4]  the candidate's node id
+-- ARGV[5]  what the fencing token must be at least, 0 for none; left out together with the next
+-- ARGV[6]  the one slot that will do, '' for any
 --
 -- Replies  {'granted', slot, fencing token}
 --          {'taken', microseconds until one is free, revision, node id of its holder}
@@ -45,8 +47,11 @@ for i = 1, #record, 2 do
 end
 if #record > 0 and not last then return {'foreign'} end
 
+local floor, only
+if ARGV[5] then floor, only = tonumber(ARGV[5]), tonumber(ARGV[6]) end
+
 local marked = ends and ends > now and redis.call('EXISTS', KEYS[2]) == 1
-if marked or (live >= slots and not mine) then
+if marked or (not mine and (live >= slots or (only and held[only]))) then
   -- A write that changes nothing: a server that cannot grant must say so, and not that somebody else leads.
   redis.call('HDEL', key, '')
   if marked then return {'ended'} end
@@ -58,19 +63,27 @@ if marked or (live >= slots and not mine) then
     first = entries[live - slots + 1]
     soonest = tonumber(sub(first, 33, 48))
   end
+  if only and held[only] then
+    local there = tonumber(sub(held[only], 33, 48))
+    if live < slots or there > soonest then soonest, first = there, held[only] end
+  end
   return {'taken', soonest - now, last, sub(first, 65)}
 end
 
-local expiry, slot, fence = now + lease, mine, nil
+local expiry, slot, fence, least = now + lease, mine, nil, now
+if floor and floor > 0 then least = floor end
 if mine then
   local present = tonumber(sub(held[mine], 33, 48))
   if present > expiry then expiry = present end
   fence = tonumber(sub(held[mine], 49, 64))
 else
-  slot = 0
-  while held[slot] do slot = slot + 1 end
+  slot = only or 0
+  while not only and held[slot] do slot = slot + 1 end
+end
+local new = not mine or (floor and fence < floor)
+if new then
   fence = (last or 0) + 1
-  if now > fence then fence = now end
+  if least > fence then fence = least end
 end
 -- `%d` in halves: quick, exact also where a C long has 32 bits, and 16 digits until the year 2286.
 local a, b = expiry % 1000000, fence % 1000000
@@ -83,6 +96,7 @@ if mine then
     redis.call('HDEL', key, '')
     redis.call('HSET', key, slot, entry)
   end
+  if new then redis.call('HSET', key, 'f', fenced) end
 else
   redis.call('HSET', key, 'f', fenced, slot, entry)
 end

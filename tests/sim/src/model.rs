@@ -70,6 +70,16 @@ impl Model {
         record
     }
 
+    /// The number of a grant: the next revision, or the next that is not below a floor.
+    fn next_grant(&mut self, claim: &Claim, moment: Moment) -> u64 {
+        if claim.at_least == Revision::default() {
+            return self.next_revision(&claim.name, moment);
+        }
+        let record = self.at(&claim.name, moment.now);
+        record.last_revision = claim.at_least.get().max(record.last_revision + 1);
+        record.last_revision
+    }
+
     fn next_revision(&mut self, name: &LockName, moment: Moment) -> u64 {
         let micros = moment.micros.saturating_add_signed(self.clock_ahead);
         let record = self.at(name, moment.now);
@@ -88,17 +98,29 @@ impl Model {
             && let Some(entry) = record.slots.get_mut(&slot)
         {
             entry.ends = entry.ends.max(ends);
+            let mut fence = entry.fence;
+            if fence < claim.at_least.get() {
+                fence = self.next_grant(claim, moment);
+                if let Some(entry) = self.at(&claim.name, now).slots.get_mut(&slot) {
+                    entry.fence = fence;
+                }
+            }
             return ClaimReply::Granted {
                 slot,
-                fence: FencingToken::new(entry.fence),
+                fence: FencingToken::new(fence),
             };
         }
         let taken = record.slots.len();
-        let free = (0..claim.slots).find(|slot| !record.slots.contains_key(slot));
-        let first = record.slots.values().min_by_key(|entry| entry.ends);
+        let mut free = (0..claim.slots).find(|slot| !record.slots.contains_key(slot));
+        let mut first = record.slots.values().min_by_key(|entry| entry.ends);
+        if let Some(exact) = claim.slot {
+            let there = record.slots.get(&exact);
+            free = there.is_none().then_some(exact);
+            first = there.or(first);
+        }
         match (free, first) {
             (Some(slot), _) if taken < claim.slots as usize => {
-                let fence = self.next_revision(&claim.name, moment);
+                let fence = self.next_grant(claim, moment);
                 let entry = Entry {
                     token: Some(claim.token),
                     node_id: claim.node_id.clone(),

@@ -4,21 +4,27 @@
 //! worker wait                                     says `ready` and waits
 //! worker lead URL NAME LEASE_MS WAIT_MS [extend]  runs one guarded body that says `tick N` until it is stopped
 //! worker hold URL NAME LEASE_MS [extend]          holds a lease by hand, and says whether it is valid, and the wall clock
+//! worker campaign URL NAME LOG                    leads for long, writes what its body does to LOG, and obeys `resign`,
+//!                                                 `stand`, and SIGTERM
 //! worker contend URL NAME TASKS                   stands with many tasks at once, again and again
 //! ```
 //!
 //! It ends when its standard input is closed, as it is when the test ends, however that ends.
 
 use std::error::Error;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use leader_core::{ElectorExt, LeaderError, LeaseOptions};
+use futures::StreamExt;
+use leader_core::{ElectorExt, LeaderError, LeadershipChange, LeaseHandle, LeaseOptions};
 use leader_redis::RedisElector;
 use leader_tests::elector_at;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -27,9 +33,13 @@ type Outcome = Result<(), Box<dyn Error>>;
 async fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let done = tokio::select! {
-        done = work(&args) => done,
-        () = closed() => Ok(()),
+    let done = if let ["campaign", url, name, log] = args.as_slice() {
+        campaign(url, name, log).await
+    } else {
+        tokio::select! {
+            done = work(&args) => done,
+            () = closed() => Ok(()),
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -94,6 +104,66 @@ async fn lead(elector: &RedisElector, name: &str, options: &LeaseOptions) -> Out
         Err(error) => return Err(error.into()),
     }
     Ok(())
+}
+
+/// Leads until it is told to end, by a signal or by the end of its standard input.
+async fn campaign(url: &str, name: &str, log: &str) -> Outcome {
+    let elector = elector_at(url).connect().await?;
+    let log = Arc::new(OpenOptions::new().append(true).open(log)?);
+    let options = LeaseOptions::builder()
+        .lease(Duration::from_secs(60))
+        .build()?;
+    let campaign = elector.campaign(name, &options, move |lease| {
+        let log = log.clone();
+        async move {
+            let stop = lease.cancellation_token();
+            note(&log, "begin", &lease)?;
+            while !stop.is_cancelled() {
+                let pause = tokio::time::sleep(Duration::from_millis(2));
+                tokio::select! { () = pause => {}, () = stop.cancelled() => {} }
+                note(&log, "step", &lease)?;
+            }
+            // The end of a real body takes its time.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            note(&log, "end", &lease)
+        }
+    });
+    let mut changes = campaign.subscribe();
+    let mut orders = BufReader::new(tokio::io::stdin()).lines();
+    let mut terminated = signal(SignalKind::terminate())?;
+    println!("standing");
+    loop {
+        tokio::select! {
+            _ = terminated.recv() => break,
+            change = changes.next() => match change {
+                Some(LeadershipChange::Granted { fence, .. }) => println!("leading {fence}"),
+                Some(LeadershipChange::Revoked { fence, reason, .. }) => println!("revoked {fence}: {reason}"),
+                other => println!("error {other:?}"),
+            },
+            order = orders.next_line() => match order?.as_deref() {
+                Some("resign") => {
+                    campaign.resign().await?;
+                    println!("resigned");
+                }
+                Some("stand") => campaign.stand(),
+                Some(other) => println!("error no such order: {other}"),
+                None => break,
+            },
+        }
+    }
+    elector.shutdown().await;
+    println!("shut down");
+    // The runtime would wait for the end of a read of standard input that nobody ends.
+    std::process::exit(0)
+}
+
+/// One line, written at once: what happens in two processes keeps its order.
+fn note(mut log: &File, what: &str, lease: &LeaseHandle) -> std::io::Result<()> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let line = format!("{what} {} {}\n", lease.fence(), now.as_micros());
+    log.write_all(line.as_bytes())
 }
 
 async fn hold(elector: &RedisElector, name: &str, options: &LeaseOptions) -> Outcome {

@@ -3,7 +3,7 @@
 use super::leash::Leash;
 use super::login::Login;
 use super::port::ReservedPort;
-use super::settings::Settings;
+use super::settings::{Role, SENTINEL_FILE, Settings};
 use super::{START_LIMIT, is_ready};
 use crate::signal;
 use crate::until::until_some;
@@ -31,12 +31,18 @@ impl Binary {
     pub(super) async fn start(program: &Path, settings: &Settings) -> Self {
         let mut complaint = String::new();
         for _ in 0..ATTEMPTS {
-            let port = settings
-                .port
-                .map_or_else(ReservedPort::any, ReservedPort::this);
+            let port = match (settings.port, settings.role) {
+                (Some(port), _) => ReservedPort::this(port),
+                (None, Role::ClusterNode) => ReservedPort::any_with_bus(),
+                (None, _) => ReservedPort::any(),
+            };
             let args = settings.command_line("127.0.0.1", port.number());
             let dir = tempfile::tempdir()
                 .unwrap_or_else(|e| panic!("no directory for a server can be made: {e}"));
+            if settings.role == Role::Sentinel {
+                fs::write(dir.path().join(SENTINEL_FILE), "")
+                    .unwrap_or_else(|e| panic!("no file for a sentinel can be made: {e}"));
+            }
             let child = spawn(program, &args, dir.path());
             let leash = Mutex::new(Some(Leash::on(&child)));
             let binary = Self {

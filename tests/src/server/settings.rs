@@ -6,8 +6,21 @@ use super::shared;
 const ADMIN: &str = "harness";
 const ADMIN_PASSWORD: &str = "harness-looks-on";
 
+/// What a server is among others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Role {
+    #[default]
+    Server,
+    ClusterNode,
+    Sentinel,
+}
+
+/// The file that a sentinel keeps what it learns in.
+pub(super) const SENTINEL_FILE: &str = "sentinel.conf";
+
 #[derive(Debug, Default)]
 pub(super) struct Settings {
+    pub(super) role: Role,
     pub(super) port: Option<u16>,
     pub(super) password: Option<String>,
     pub(super) users: Vec<String>,
@@ -27,7 +40,13 @@ impl Settings {
     /// The arguments of `redis-server` and `valkey-server`.
     pub(super) fn command_line(&self, bind: &str, port: u16) -> Vec<String> {
         let port = port.to_string();
-        let mut line: Vec<String> = [
+        let first: &[&str] = match self.role {
+            Role::Server => &[],
+            Role::ClusterNode => &["--cluster-enabled", "yes"],
+            Role::Sentinel => &[SENTINEL_FILE, "--sentinel"],
+        };
+        let mut line: Vec<String> = first.iter().map(ToString::to_string).collect();
+        let usual = [
             "--bind",
             bind,
             "--port",
@@ -37,10 +56,9 @@ impl Settings {
             "--appendonly",
             "no",
         ]
-        .iter()
-        .chain(&["--protected-mode", "no", "--daemonize", "no"])
-        .map(ToString::to_string)
-        .collect();
+        .into_iter()
+        .chain(["--protected-mode", "no", "--daemonize", "no"]);
+        line.extend(usual.map(str::to_owned));
         if let Some(password) = &self.password {
             line.extend(["--requirepass".to_owned(), password.clone()]);
         }
@@ -56,8 +74,12 @@ impl Settings {
     }
 
     pub(super) fn refuse_for_a_shared_server(&self) {
-        if self.port.is_some() || self.admin().is_some() || !self.args.is_empty() {
-            shared::refuse("chooses its server's port, password, users or options");
+        if self.role != Role::Server
+            || self.port.is_some()
+            || self.admin().is_some()
+            || !self.args.is_empty()
+        {
+            shared::refuse("chooses its server's port, password, users, options or neighbours");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use leader_core::store::{ClaimReply, LeaseStore, ReleaseReply};
+use leader_core::store::{ClaimReply, LeaseStore, ReleaseReply, Revision};
 use leader_core::{BackendKind, FencingToken};
 use leader_tests::{Proxy, Reply, Server, elector_at, until};
 
@@ -69,6 +69,46 @@ async fn a03_reply_lost_then_resent() {
                 .unwrap(),
         })
     );
+}
+
+#[tokio::test]
+async fn a_floor_lifts_a_record_and_its_slot_alike() {
+    let server = Server::start().await;
+    let store = store(&server).await;
+    let holder = candidate();
+    let (slot, fence) = holder.wins(&store, LONG).await;
+    let floor = fence.get() + 1000;
+    let claim = holder.to_claim(LONG).at_least(Revision::new(floor));
+    let lifted = ClaimReply::Granted {
+        slot,
+        fence: FencingToken::new(floor),
+    };
+    assert_eq!(store.claim(&claim).await.unwrap(), lifted);
+
+    let record = server.command(&["HMGET", KEY, "f", "0"]).await;
+    let digits = format!("{floor:016}");
+    assert_eq!(record.array()[0].text(), digits);
+    assert_eq!(record.array()[1].text()[48..64], digits);
+    assert_eq!(holder.wins(&store, LONG).await.1.get(), floor);
+}
+
+#[tokio::test]
+async fn a_floor_is_lifted_on_a_full_server() {
+    let server = Server::start().await;
+    let store = store(&server).await;
+    let holder = candidate();
+    let (slot, fence) = holder.wins(&store, LONG).await;
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    let claim = holder
+        .to_claim(LONG)
+        .at_least(Revision::new(fence.get() + 1));
+    let lifted = ClaimReply::Granted {
+        slot,
+        fence: FencingToken::new(fence.get() + 1),
+    };
+    assert_eq!(store.claim(&claim).await.unwrap(), lifted);
+    let error = store.claim(&candidate_for("another").to_claim(LONG)).await;
+    assert_eq!(error.unwrap_err().kind(), BackendKind::OutOfMemory);
 }
 
 #[tokio::test]

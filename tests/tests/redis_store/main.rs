@@ -5,6 +5,7 @@ mod connect;
 mod elector;
 mod extend;
 mod faults;
+mod fenced;
 mod impostor;
 mod release;
 mod slots;

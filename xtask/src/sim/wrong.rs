@@ -252,16 +252,16 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "store: dead token not remembered",
         file: "leader-core/src/local.rs",
         changes: &[(
-            "                    record.ended.insert(release.token, now + bounded(mark));",
-            "                    record.ended.insert(release.token, now + bounded(mark) / 1_000_000);",
+            "                record.ended.insert(release.token, now + bounded(mark));",
+            "                record.ended.insert(release.token, now + bounded(mark) / 1_000_000);",
         )],
     },
     Wrong {
         name: "store: claim lengthens another's lease",
         file: "leader-core/src/local.rs",
         changes: &[(
-            "                .find(|(_, entry)| entry.token == Some(claim.token))",
-            "                .find(|(_, entry)| entry.token.is_some() && entry.node_id == claim.node_id)",
+            "let Some((slot, mut entry)) = record.take(claim.token) {",
+            "let Some((slot, mut entry)) = record.slots.values().find(|entry| entry.node_id == claim.node_id).and_then(|entry| entry.token).or(Some(claim.token)).and_then(|token| record.take(token)) {",
         )],
     },
 ];

@@ -158,3 +158,104 @@ pub async fn g02_fencing_tokens_carry_the_time(store: &impl LeaseStore) {
         sleep(SHORT).await;
     }
 }
+
+/// Far above any number that the time of a case may bring.
+const AHEAD: u64 = 3_600_000_000;
+
+fn above(grant: Grant, by: u64) -> Revision {
+    Revision::new(grant.fence.get() + by)
+}
+
+/// A floor above all numbers is the number of the grant, and what comes after it is greater.
+pub async fn a_floor_lifts_a_grant(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let first = stage.candidate("first");
+    let earlier = first.elected(LONG, "a free name is granted").await;
+    first
+        .released(first.release_of(earlier.slot), "a held name is released")
+        .await;
+
+    let floor = above(earlier, AHEAD);
+    let lifted = stage.candidate("lifted");
+    let claim = lifted.claim_of(LONG).at_least(floor);
+    let grant = lifted.elected_by(claim, "a free name is granted").await;
+    assert_eq!(Revision::from(grant.fence), floor, "the floor is the next number");
+    let denial = stage.candidate("other").denied("the name is held").await;
+    assert_eq!(denial.revision, floor, "the history has come this far");
+    lifted
+        .released(lifted.release_of(grant.slot), "a held name is released")
+        .await;
+
+    let low = stage.candidate("low");
+    let claim = low.claim_of(LONG).at_least(Revision::new(1));
+    let next = low.elected_by(claim, "a free name is granted").await;
+    assert!(
+        next.fence > grant.fence,
+        "a floor lifts, and never lowers: {grant:?} was followed by {next:?}"
+    );
+}
+
+/// A tenure whose number is below the floor takes the floor as its number, once and for all, and so does the name.
+pub async fn a_floor_lifts_a_tenure_in_force(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let peer = stage.candidate("peer");
+    let grant = peer.elected(LONG, "a free name is granted").await;
+    let floor = above(grant, AHEAD);
+    // A lower floor afterwards, and none, change nothing any more.
+    for floor_again in [floor, floor, above(grant, 1), Revision::default()] {
+        let claim = peer.claim_of(LONG).at_least(floor_again);
+        let lifted = peer.elected_by(claim, "a token in force is granted again").await;
+        assert_eq!(lifted.slot, grant.slot, "a tenure keeps its slot");
+        assert_eq!(Revision::from(lifted.fence), floor, "the floor is its number");
+    }
+    let holder = stage.holder(grant.slot, "a lifted tenure is read back").await;
+    assert_eq!(Revision::from(holder.fence()), floor, "the floor is its number");
+    let denial = stage.candidate("other").denied("the name is held").await;
+    assert_eq!(denial.revision, floor, "the history has come this far");
+
+    let released = peer
+        .released(peer.release_of(grant.slot), "a held name is released")
+        .await;
+    assert!(released > floor, "a release is after all before it");
+    let next = stage
+        .candidate("next")
+        .elected(LONG, "a released name is free")
+        .await;
+    assert!(Revision::from(next.fence) > floor, "fencing tokens grow");
+}
+
+/// A floor that is another's number already is not given again: the tenure takes the one after it.
+pub async fn a_floor_gives_no_number_twice(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let (first, second) = (stage.candidate_of(2, "first"), stage.candidate_of(2, "second"));
+    first.elected(LONG, "a free slot is granted").await;
+    let others = second.elected(LONG, "a free slot is granted").await;
+    let claim = first.claim_of(LONG).at_least(others.fence.into());
+    let mut lifted = None;
+    for _ in 0..2 {
+        let again = first
+            .elected_by(claim.clone(), "a token in force is granted again")
+            .await;
+        assert!(
+            again.fence > others.fence,
+            "no number is given twice: {again:?} is not above {others:?}"
+        );
+        let before = *lifted.get_or_insert(again);
+        assert_eq!(again, before, "sent again, the claim changes nothing");
+    }
+}
+
+/// A floor that the time has passed long since is still the number: it was found elsewhere, and is not issued here.
+pub async fn a_floor_stands_in_for_the_time(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let (first, second) = (stage.candidate_of(2, "first"), stage.candidate_of(2, "second"));
+    let grant = first.elected(LONG, "a free slot is granted").await;
+    sleep(SHORT).await;
+    let promise = "the next number that is not below the floor";
+    for (peer, by) in [(&first, 10), (&second, 20)] {
+        let floor = above(grant, by);
+        let claim = peer.claim_of(LONG).at_least(floor);
+        let lifted = peer.elected_by(claim, promise).await;
+        assert_eq!(Revision::from(lifted.fence), floor, "{promise}");
+    }
+}

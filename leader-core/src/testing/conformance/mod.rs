@@ -125,6 +125,10 @@ macro_rules! __conformance_cases {
                 e03_who_asks_for_fewer_slots_counts_all_that_are_taken
                 e03_a_denial_waits_for_as_many_as_must_leave
                 e05_a_slot_freed_twice_frees_nobody_elses
+                an_exact_slot_is_granted
+                an_exact_slot_is_denied_while_it_is_taken
+                an_exact_slot_is_one_of_those_that_are_counted
+                a_token_in_force_is_granted_the_slot_it_has
             }
 
             fencing {
@@ -133,6 +137,10 @@ macro_rules! __conformance_cases {
                 g01_slots_share_one_sequence
                 g02_fencing_tokens_carry_the_time
                 revisions_grow_with_each_grant_and_each_release
+                a_floor_lifts_a_grant
+                a_floor_lifts_a_tenure_in_force
+                a_floor_gives_no_number_twice
+                a_floor_stands_in_for_the_time
             }
 
             extend {

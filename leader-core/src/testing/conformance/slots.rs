@@ -195,3 +195,72 @@ pub async fn e05_a_slot_freed_twice_frees_nobody_elses(store: &impl LeaseStore) 
     let holder = stage.holder(grant.slot, "the successor holds it").await;
     assert_eq!(holder.fence(), successors.fence, "the successor's lease");
 }
+
+/// A claim of an exact slot is granted that one, also when a lower one is free; others fill up what is left.
+pub async fn an_exact_slot_is_granted(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let exact = stage.candidate_of(3, "exact");
+    for _ in 0..2 {
+        let grant = exact.elected_by(exact.claim_of(LONG).of_slot(1), SLOT_IS_FREE).await;
+        assert_eq!(grant.slot, 1, "the exact slot is granted");
+    }
+    for slot in [0, 2] {
+        let any = stage.candidate_of(3, "any");
+        let grant = any.elected(LONG, SLOT_IS_FREE).await;
+        assert_eq!(grant.slot, slot, "the lowest free slot is granted");
+    }
+}
+
+/// While it is taken, no other slot will do, and the denial tells of the lease on that one.
+pub async fn an_exact_slot_is_denied_while_it_is_taken(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let (sooner, later) = (stage.candidate_of(3, "sooner"), stage.candidate_of(3, "later"));
+    sooner.elected(LONG, SLOT_IS_FREE).await;
+    let taken = later.elected(LONG * 10, SLOT_IS_FREE).await;
+    for of in [2, 3] {
+        let exact = stage.candidate_of(of, "exact");
+        let claim = exact.claim_of(LONG).of_slot(taken.slot);
+        let denial = exact.denied_by(claim, "only that slot will do").await;
+        assert_eq!(
+            denial.holder.as_ref(),
+            Some(&later.node_id),
+            "a denial names the holder of the exact slot"
+        );
+        assert!(
+            denial.retry_after > LONG * 5,
+            "the exact slot is free when its lease ends, not after {:?}",
+            denial.retry_after
+        );
+    }
+    let others = stage.holders().await.len();
+    assert_eq!(others, 2, "a denied claim takes nothing");
+}
+
+/// A slot that is free is not granted when as many are taken as there are for the claimant.
+pub async fn an_exact_slot_is_one_of_those_that_are_counted(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    for slot in [1, 3] {
+        let peer = stage.candidate_of(5, "of five");
+        peer.elected_by(peer.claim_of(LONG).of_slot(slot), SLOT_IS_FREE)
+            .await;
+    }
+    let two = stage.candidate_of(2, "of two");
+    two.denied_by(two.claim_of(LONG).of_slot(0), "two are taken, which is not below two")
+        .await;
+    let three = stage.candidate_of(3, "of three");
+    three
+        .elected_by(three.claim_of(LONG).of_slot(0), SLOT_IS_FREE)
+        .await;
+}
+
+/// A token has one slot: whoever asks for another with it is told which.
+pub async fn a_token_in_force_is_granted_the_slot_it_has(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let peer = stage.candidate_of(3, "peer");
+    let grant = peer.elected(LONG, SLOT_IS_FREE).await;
+    let again = peer
+        .elected_by(peer.claim_of(LONG).of_slot(2), "a token in force is granted again")
+        .await;
+    assert_eq!(again, grant, "a token in force keeps its slot");
+    assert_eq!(stage.holders().await.len(), 1, "a token has one slot");
+}

@@ -130,14 +130,36 @@ pub(super) struct Denial {
 }
 
 impl<S: LeaseStore> Candidate<'_, S> {
-    pub(super) async fn claim(&self, lease: Duration) -> ClaimReply {
+    pub(super) fn claim_of(&self, lease: Duration) -> Claim {
         let claim = Claim::new(self.name.clone(), self.node_id.clone(), self.token, lease);
-        let reply = self.store.claim(&claim.of_slots(self.slots)).await;
-        answered("claim", reply)
+        claim.of_slots(self.slots)
+    }
+
+    pub(super) async fn claim(&self, lease: Duration) -> ClaimReply {
+        self.ask(self.claim_of(lease)).await
+    }
+
+    /// Of a grant that was not answered before its lease was over, a store may say that it failed: it is asked again.
+    async fn ask(&self, claim: Claim) -> ClaimReply {
+        let begun = Instant::now();
+        loop {
+            let asked = Instant::now();
+            match self.store.claim(&claim).await {
+                Err(error)
+                    if error.kind().is_transient()
+                        && asked.elapsed() >= less_drift(claim.lease)
+                        && begun.elapsed() < PATIENCE => {}
+                reply => return answered("claim", reply),
+            }
+        }
     }
 
     pub(super) async fn elected(&self, lease: Duration, promise: &str) -> Grant {
-        match self.claim(lease).await {
+        self.elected_by(self.claim_of(lease), promise).await
+    }
+
+    pub(super) async fn elected_by(&self, claim: Claim, promise: &str) -> Grant {
+        match self.ask(claim).await {
             ClaimReply::Granted { slot, fence } => Grant { slot, fence },
             reply => panic!("{promise}: the claim was answered {reply:?}"),
         }
@@ -154,7 +176,11 @@ impl<S: LeaseStore> Candidate<'_, S> {
     }
 
     pub(super) async fn denied(&self, promise: &str) -> Denial {
-        match self.claim(LONG).await {
+        self.denied_by(self.claim_of(LONG), promise).await
+    }
+
+    pub(super) async fn denied_by(&self, claim: Claim, promise: &str) -> Denial {
+        match self.ask(claim).await {
             ClaimReply::Taken {
                 retry_after,
                 holder,

@@ -163,9 +163,18 @@ impl fmt::Display for Request {
                     node_id,
                     lease,
                     slots,
+                    slot,
+                    at_least,
                     ..
                 } = claim;
-                write!(f, "{name} by {node_id} for {lease:?}, {slots} slots")
+                write!(f, "{name} by {node_id} for {lease:?}, {slots} slots")?;
+                if let Some(slot) = slot {
+                    write!(f, ", slot {slot} only")?;
+                }
+                if at_least.get() > 0 {
+                    write!(f, ", at least {}", at_least.get())?;
+                }
+                Ok(())
             }
             Self::Extend(batch) => {
                 for (index, extension) in batch.iter().enumerate() {

@@ -1,0 +1,1 @@
+//! Only tests, in the folder beside this one.

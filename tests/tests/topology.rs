@@ -1,0 +1,43 @@
+//! The harness's cluster and sentinels do what their verbs say.
+
+use leader_tests::{Cluster, Sentinels};
+
+#[tokio::test]
+async fn a_cluster_moves_its_slots() {
+    let cluster = Cluster::start().await;
+    let old = cluster.owner("a").await;
+    assert_eq!(old.command(&["SET", "a", "1"]).await.text(), "OK");
+
+    let new = cluster.migrate("a").await;
+    assert_ne!(new.port(), old.port());
+    assert_eq!(new.command(&["GET", "a"]).await.text(), "1");
+    let moved = old.command(&["GET", "a"]).await;
+    assert!(
+        moved.error().is_some_and(|e| e.starts_with("MOVED")),
+        "{moved:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_cluster_outlives_a_primary() {
+    let cluster = Cluster::start().await;
+    let old = cluster.owner("a").await;
+    old.command(&["SET", "a", "1"]).await;
+    old.command(&["WAIT", "1", "5000"]).await;
+
+    cluster.kill(old).await;
+    let new = cluster.until_taken_over("a", old).await;
+    assert_eq!(new.command(&["GET", "a"]).await.text(), "1");
+}
+
+#[tokio::test]
+async fn sentinels_replace_a_primary() {
+    let all = Sentinels::start().await;
+    let old = all.primary().await;
+    old.freeze().await;
+    let new = all.until_replaced(old).await;
+    assert_eq!(new.command(&["SET", "a", "1"]).await.text(), "OK");
+
+    old.thaw().await;
+    all.until_demoted(old).await;
+}
