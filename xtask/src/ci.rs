@@ -28,8 +28,8 @@ const STEPS: &[Step] = &[
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
-    ("tests with TLS", tests_with_tls),
     ("cost of a poll", bench::poll),
+    ("tests with TLS", tests_with_tls),
     ("tests on each server", tests_on_each_server),
 ];
 
