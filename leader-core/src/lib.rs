@@ -148,6 +148,8 @@ pub use ext::ElectorExt;
 pub use health::{Health, Unproved};
 #[cfg(feature = "macros")]
 #[doc = include_str!("leader_election.md")]
+// The last chapter, which is tested where axum is, in `examples`.
+#[cfg_attr(not(doctest), doc = include_str!("axum_response.md"))]
 pub use leader_macros::leader_election;
 pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};

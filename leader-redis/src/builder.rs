@@ -22,7 +22,7 @@ use crate::watch::Wakeups;
 ///
 /// | option | default | meaning |
 /// |---|---|---|
-/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS |
+/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS; `redis-sentinel://` and `redis-cluster://` |
 /// | `client` | | the service's own fred client, instead of a URL |
 /// | `node_id` | `host:pid:random` | who this candidate is, for people |
 /// | `key_prefix` | `leader` | what keys and channels start with |
@@ -67,6 +67,24 @@ impl RedisElectorBuilder {
 
     /// Where the server is: `redis://[[user]:password@]host[:port][/database]`; `valkey://` is the same. `rediss://`
     /// is TLS, and needs one of the features `enable-rustls`, `enable-rustls-ring` or `enable-native-tls`.
+    ///
+    /// `redis-sentinel://sentinel[:port][/database]?sentinelServiceName=name&node=another:port` is the primary that the
+    /// sentinels call `name`; `redis-cluster://node[:port]?node=another:port` is a cluster. What holds there is said on
+    /// [the first page](crate#sentinel-and-cluster).
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    ///
+    /// # async fn example() -> Result<(), leader_core::LeaderError> {
+    /// let behind_sentinels = RedisElector::connect(
+    ///     "redis-sentinel://:secret@s1:26379?sentinelServiceName=billing&node=s2:26379&node=s3:26379",
+    /// )
+    /// .await?;
+    /// let on_a_cluster =
+    ///     RedisElector::connect("redis-cluster://:secret@a:7000?node=b:7000&node=c:7000").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
@@ -232,8 +250,9 @@ impl RedisElectorBuilder {
     /// # Errors
     ///
     /// - [`LeaderError::InvalidOptions`] names the option that cannot be honoured; nothing was sent then.
-    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout: nothing listens there, the
-    ///   login was refused, the server hangs, or loads its data. Nothing is left behind.
+    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout, on a cluster four times, and
+    ///   behind sentinels twice for each and once more: nothing listens there, the login was refused, the server hangs, or
+    ///   loads its data; it is not part of a cluster, or no sentinel knows the name. Nothing is left behind.
     /// - [`LeaderError::NoRuntime`] outside a Tokio runtime, unless `own_runtime` is set.
     ///
     /// # Cancellation safety

@@ -24,7 +24,8 @@ use crate::runtime::{Lodging, OwnRuntime};
 use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
-/// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
+/// A [`LeaseStore`] on Redis 6.2 or later or Valkey: one server, the primary behind sentinels, or a cluster. A clone is
+/// the same store.
 ///
 /// Made by [`RedisElectorBuilder::connect_store`](crate::RedisElectorBuilder::connect_store), for those who put an
 /// engine of their own on it, or test it; everybody else wants [`RedisElector`](crate::RedisElector).
@@ -52,7 +53,8 @@ use crate::watch::Wakeups;
 /// # Batches
 ///
 /// [`extend`](LeaseStore::extend) sends a batch as one script, during which the server does nothing else: about 5 µs for
-/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many.
+/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many. On a cluster it is one script
+/// for each slot, all at once.
 #[derive(Clone)]
 pub struct RedisStore {
     inner: Arc<Inner>,

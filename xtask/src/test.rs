@@ -13,6 +13,8 @@ pub(crate) const FEATURES: &str =
 pub(crate) const SERVICE: &str = "leader-axum-service";
 /// The harness's part for containers.
 pub(crate) const DOCKER_FEATURE: &str = "leader-tests/testcontainers";
+/// The harness's part for servers with TLS.
+pub(crate) const TLS_FEATURE: &str = "leader-tests/tls";
 
 pub(crate) fn run(args: &[&str]) -> Done {
     let (features, harness) = match servers::ensure()? {

@@ -9,7 +9,7 @@ pub(crate) const NAME: &str = "scheduler";
 
 pub(crate) fn begin(elector: Arc<dyn Elector>) -> Result<Campaign, LeaderError> {
     let options = LeaseOptions::builder()
-        .lease(Duration::from_secs(2))
+        .lease(Duration::from_secs(3))
         .build()?;
     Ok(elector.campaign(NAME, &options, schedule))
 }

@@ -256,7 +256,10 @@ impl Cluster {
             };
             redirections += 1;
             match failure.redirect() {
-                _ if redirections > MOST_REDIRECTIONS => return Err(failure),
+                Some(_) if redirections > MOST_REDIRECTIONS => {
+                    let words = "TRYAGAIN the nodes of the cluster disagree on who has the slot";
+                    return Err(Failure::Refused(words.to_owned()));
+                }
                 Some(Redirect::Moved { slot, host, port }) => {
                     (node, visit) = (node.beside(host, port), Visit::Owner);
                     inner.topology.moved(slot, node.clone());

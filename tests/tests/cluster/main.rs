@@ -4,6 +4,7 @@ mod conformance;
 mod failover;
 mod fenced;
 mod migration;
+mod permissions;
 mod shared;
 mod spread;
 mod wakeups;

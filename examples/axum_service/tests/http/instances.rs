@@ -1,6 +1,6 @@
 //! Three instances on one Redis: who serves, who refuses, and what they say of each other.
 
-use leader_tests::{Server, until};
+use leader_tests::{Server, until, until_some};
 use serde_json::{Value, json};
 
 use crate::support::{Instance, LIMIT, TOKEN, holders, leader};
@@ -57,16 +57,19 @@ async fn check(leading: &Instance, followers: &[&Instance], fence: &mut u64) {
     assert!(served["fence"].as_u64().unwrap() > *fence);
     *fence = served["fence"].as_u64().unwrap();
     for follower in followers {
-        let refused = follower.get("/leader-only").await;
-        assert_eq!(refused.status, 503);
-        assert_eq!(
-            refused.header("leader-node-id"),
-            Some(leading.node_id.as_str())
-        );
+        // What it says may be a tenth of a second old.
+        let what = format!("{} names {}", follower.node_id, leading.node_id);
+        let refused = until_some(&what, LIMIT, async || {
+            let refused = follower.get("/leader-only").await;
+            assert_eq!(refused.status, 503);
+            let named = refused.header("leader-node-id") == Some(leading.node_id.as_str());
+            named.then_some(refused)
+        })
+        .await;
         let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
         assert!(
-            (1..=2).contains(&seconds),
-            "a lease lives for 2 s: {seconds}"
+            (1..=3).contains(&seconds),
+            "a lease lives for 3 s: {seconds}"
         );
         let refused = refused.json();
         assert_eq!(refused["error"], "not_leader");
@@ -112,8 +115,8 @@ async fn slots_are_shown_each() {
         loop {
             let (a, b, c, d) = calls().await;
             for answer in [a, b, c, d] {
-                // The fourth waits for its turn.
-                assert_eq!(answer.status, 200, "{}", answer.text);
+                // The fourth waits for its turn, for two seconds.
+                assert!([200, 409].contains(&answer.status), "{}", answer.text);
             }
         }
     };

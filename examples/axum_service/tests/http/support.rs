@@ -44,10 +44,10 @@ impl Instance {
     pub(crate) async fn with(server: &Server, node_id: &str, variables: &[&str]) -> Self {
         let program = env!("CARGO_BIN_EXE_leader-axum-service");
         let url = server.url();
-        let args = ["-u", "MANAGEMENT_TOKEN"].iter().chain(variables);
-        let args = args.chain(&[program, "127.0.0.1:0", &url, node_id]);
         // `env` becomes the program, with this environment.
-        let mut process = Worker::spawn("env", &args.copied().collect::<Vec<_>>());
+        let unset = ["-u", "MANAGEMENT_TOKEN"];
+        let args = [&unset, variables, &[program, "127.0.0.1:0", &url, node_id]];
+        let mut process = Worker::spawn("env", &args.concat());
         let line = process
             .wait_for_line(&format!("{node_id} listens on "), LIMIT)
             .await;
