@@ -1,7 +1,8 @@
 //! The whole story of a leader that comes back too late, with real processes, a real Redis and a real PostgreSQL.
 //!
 //! A leads, and has worked out what to write, when it is frozen (SIGSTOP) for longer than its lease. B is elected and
-//! writes. A wakes and writes, too, not knowing that its time is over, and the table refuses it.
+//! writes. A wakes and writes, too, not knowing that its time is over, and the table refuses it; a fenced key in Redis as
+//! well.
 //!
 //! ```text
 //! cargo run --example fenced_postgres --features postgres     starts the servers it needs, and stops them

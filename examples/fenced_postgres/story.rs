@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::time::Duration;
 
+use leader_redis::RedisElector;
 use leader_tests::{Postgres, Server, Worker};
 
 use crate::accounts::Accounts;
-use crate::candidate::{DEPOSIT, OPENING};
+use crate::candidate::{DEPOSIT, OPENING, SIGNATURE};
 use crate::tell;
 
 /// Far more than any step takes.
@@ -38,17 +39,23 @@ pub(crate) async fn play() -> Result<(), Box<dyn Error>> {
     a.until("done").await?;
     a.until("stopped").await?;
 
+    let store = RedisElector::builder().url(redis.url()).connect_store();
+    let signature = store.await?.fenced_key(SIGNATURE).get().await?;
+    let signature = signature.ok_or("nobody has signed")?;
     let (_, fence) = accounts.read(8).await?.ok_or("B did not write")?;
     let rows = (accounts.read(7).await?, accounts.read(8).await?);
     tell(format_args!(
-        "\nfenced_postgres: 2 leaders, {} stale writes refused, {} lost lease; account 7 has {}, account 8 has {}, under {fence}",
+        "\nfenced_postgres: 2 leaders, {} stale writes refused, {} lost lease; account 7 has {}, account 8 has {}, signed by {}, under {}",
         a.count("the write was refused"),
         a.count("lost the lease"),
         rows.0.map_or(0, |(balance, _)| balance),
         rows.1.map_or(0, |(balance, _)| balance),
+        String::from_utf8_lossy(signature.value()),
+        signature.fence(),
     ));
     let expected = (Some((OPENING + DEPOSIT, fence)), Some((OPENING, fence)));
-    if rows != expected || a.count("the write was refused") != 2 {
+    let signed = signature.value() == b"B" && signature.fence() == fence;
+    if rows != expected || !signed || a.count("the write was refused") != 3 {
         return Err("a write of the stale leader came through".into());
     }
     Ok(())

@@ -245,7 +245,7 @@ pub trait ElectorExt: Elector {
     /// [`ensure_valid`](LeaseHandle::ensure_valid) of [`GuardedStream::lease`].
     ///
     /// The stream has a clone of this elector and of the options: it can be moved into a spawned task. It is `Send` when
-    /// `make` and what it makes are. An elector behind `dyn` is shared as `Arc<dyn Elector>`, which can be cloned.
+    /// `make` and what it makes are, whatever the items are. An elector behind `dyn` is shared as `Arc<dyn Elector>`, which can be cloned.
     ///
     /// # Errors
     ///
@@ -281,7 +281,9 @@ pub trait ElectorExt: Elector {
     /// well: like every other end, it drops the inner stream and releases the lease, before it is given.
     ///
     /// So a consumer that stops at the first error has all that it needs in the items. Somebody else leading is no
-    /// error: the stream is empty then, and [`GuardedTryStream::outcome`] tells. For a stream whose errors are about
+    /// error: the stream is empty then, and [`GuardedTryStream::outcome`] tells. It is `Send` when `make`, what it makes
+    /// and the error are: an error is kept while the lease is released, and replaced when that turns out to be lost. For a
+    /// stream whose errors are about
     /// single items, and that goes on after them, take [`guard_stream`](Self::guard_stream).
     ///
     /// ```

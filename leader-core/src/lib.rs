@@ -90,7 +90,10 @@ mod ext;
 pub mod fencing;
 mod guard;
 #[doc = include_str!("guide.md")]
-pub mod guide {}
+pub mod guide {
+    #[doc = include_str!("accidents.md")]
+    pub mod accidents {}
+}
 #[doc = include_str!("metrics.md")]
 pub mod metrics {}
 mod health;
@@ -146,6 +149,8 @@ pub use ext::ElectorExt;
 pub use health::{Health, Unproved};
 #[cfg(feature = "macros")]
 #[doc = include_str!("leader_election.md")]
+// The last chapter, which is tested where axum is, in `examples`.
+#[cfg_attr(not(doctest), doc = include_str!("axum_response.md"))]
 pub use leader_macros::leader_election;
 pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};

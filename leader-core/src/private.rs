@@ -13,10 +13,12 @@ use crate::error::LeaderError;
 use crate::ext::{self, Stood as Standing};
 use crate::guard::{self, Hold};
 use crate::name::LockName;
-use crate::options::{LeaseOptions, LeaseOptionsBuilder};
+use crate::options::LeaseOptionsBuilder;
+pub use crate::options::{LeaseOptions, OnLost};
 use crate::outcome::Skipped;
-use crate::returns::FromLeaderError;
+pub use crate::returns::{FromLeaderError, FromSkip};
 use crate::scope;
+pub use crate::scope::current_elector;
 use crate::stream::annotated::{LastItems, WhenFailing};
 
 /// Options that are literals in an attribute: built once for the function, not once for the call.

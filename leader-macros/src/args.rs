@@ -160,10 +160,8 @@ impl Args {
         })?;
         let word = key.to_string();
         let is_known = KEYS.contains(&word.as_str());
-        let value = match input.parse::<Option<Token![=]>>()? {
-            Some(_) => Some(input.parse::<Expr>()),
-            None => None,
-        };
+        let equals = input.parse::<Option<Token![=]>>()?;
+        let value = equals.map(|_| input.parse::<Expr>());
         if matches!(value, Some(Err(_))) || (value.is_none() && !is_known) {
             skip_to_comma(input);
         }

@@ -97,19 +97,23 @@ impl<'a> Expansion<'a> {
 
     /// The new body, without braces.
     fn function(&self, body: &Body) -> TokenStream {
-        let guarded = match (self.shape.kind, self.shape.wrap) {
-            (Kind::Future, Wrap::Async) => return self.async_fn(body),
-            (Kind::Future, _) => self.future(body),
-            (Kind::Stream, _) => self.stream(body),
+        let krate = &self.krate;
+        let guarded = match self.shape.kind {
+            Kind::Future if self.shape.wrap == Wrap::Async => self.async_fn(body),
+            Kind::Future => self.future(body),
+            Kind::Stream => self.stream(body),
         };
-        match self.shape.wrap {
+        let guarded = match self.shape.wrap {
             Wrap::Boxed => quote_here! { ::std::boxed::Box::pin({ #guarded }) },
             Wrap::Async | Wrap::Bare => guarded,
+        };
+        quote_here! {
+            use #krate::__private as __leader;
+            #guarded
         }
     }
 
     fn async_fn(&self, body: &Body) -> TokenStream {
-        let krate = &self.krate;
         let (name, options) = (self.name(), self.options());
         // Only looked at until there is a lease: the body may consume it.
         let elector = self.elector(|given| quote_here! { &(#given) });
@@ -120,7 +124,7 @@ impl<'a> Expansion<'a> {
                 #name
                 #options
                 #elector
-                #krate::__private::stand(elector, name, options, #when_failing).await
+                __leader::stand(elector, name, options, #when_failing).await
             };
             #led
         }
@@ -129,18 +133,17 @@ impl<'a> Expansion<'a> {
     /// A function that returns a future may return one that borrows less than its parameters: what depends on them is
     /// found out when it is called.
     fn future(&self, body: &Body) -> TokenStream {
-        let krate = &self.krate;
         let (name, options) = (self.name(), self.options());
         let (kept, elector) = match self.given_elector() {
             Some(given) => {
-                let kept = self.kept(&given);
+                let kept = kept(&given);
                 let kept = quote_here! { let elector = #kept; };
                 (
                     Some(kept),
                     quote_here! { ::core::result::Result::Ok(elector) },
                 )
             }
-            None => (None, quote_here! { #krate::current_elector() }),
+            None => (None, quote_here! { __leader::current_elector() }),
         };
         let when_failing = self.when_failing();
         let copies = self.copies();
@@ -151,23 +154,22 @@ impl<'a> Expansion<'a> {
             #kept
             #copies
             async move {
-                let stood = #krate::__private::stand(#elector, name, options, #when_failing).await;
+                let stood = __leader::stand(#elector, name, options, #when_failing).await;
                 #led
             }
         }
     }
 
     fn stream(&self, body: &Body) -> TokenStream {
-        let krate = &self.krate;
         let (name, options) = (self.name(), self.options());
-        let elector = self.elector(|given| self.kept(&given));
+        let elector = self.elector(|given| kept(&given));
         let when_failing = self.when_failing();
         let last_items = match self.output() {
-            Type::Infer(_) => quote_here! { #krate::__private::LastItems::none() },
+            Type::Infer(_) => quote_here! { __leader::LastItems::none() },
             items => quote_here! {
                 {
-                    use #krate::__private::{LastIsError as _, LastIsErrorAtOnce as _, LastIsItem as _};
-                    (&&&#krate::__private::Probe::<#items>::new()).last_items()
+                    use __leader::{LastIsError as _, LastIsErrorAtOnce as _, LastIsItem as _};
+                    (&&&__leader::Probe::<#items>::new()).last_items()
                 }
             },
         };
@@ -179,77 +181,49 @@ impl<'a> Expansion<'a> {
             #elector
             let last_items = #last_items;
             #copies
-            #krate::__private::guard_stream(elector, name, options, #when_failing, last_items, #body)
+            __leader::guard_stream(elector, name, options, #when_failing, last_items, #body)
         }
     }
 
     /// What follows once `stood`.
     fn led(&self, body: &TokenStream) -> TokenStream {
-        let krate = &self.krate;
         let output = self.output();
         let (skipped, failed) = (self.skipped(), self.failed());
         quote_here! {
-            match stood {
-                #krate::__private::Stood::Go(go) => match go.run::<#output, _, _>(#body).await {
-                    ::core::result::Result::Ok(value) => value,
-                    ::core::result::Result::Err(error) => #failed,
-                },
-                #krate::__private::Stood::Skipped(skipped) => #skipped,
-                #krate::__private::Stood::Failed(error) => #failed,
-            }
-        }
-    }
-
-    /// A clone of the given elector.
-    fn kept(&self, given: &TokenStream) -> TokenStream {
-        let krate = &self.krate;
-        quote_here! {
-            {
-                use #krate::__private::Keep as _;
-                (#given).keep_elector()
+            let ended = match stood {
+                __leader::Stood::Go(go) => go.run::<#output, _, _>(#body).await,
+                __leader::Stood::Skipped(skipped) => return #skipped,
+                __leader::Stood::Failed(error) => ::core::result::Result::Err(error),
+            };
+            match ended {
+                ::core::result::Result::Ok(value) => value,
+                ::core::result::Result::Err(error) => #failed,
             }
         }
     }
 
     fn copies(&self) -> TokenStream {
-        let krate = &self.krate;
         let copies = self.brief.iter().map(
             |Parameter {
                  conditions, name, ..
              }| {
-                quote_here! { #(#conditions)* let #name = #krate::__private::Copied::of(#name); }
+                quote_here! { #(#conditions)* let #name = __leader::Copied::of(#name); }
             },
         );
         copies.collect()
     }
 
-    /// The copies under the names of what they were made of, as their parameters were written.
-    fn copied<'b>(&self, parameters: impl IntoIterator<Item = &'b Parameter<'b>>) -> TokenStream {
-        let copied = parameters.into_iter().map(
-            |Parameter {
-                 conditions,
-                 mutability,
-                 name,
-             }| {
-                quote_here! { #(#conditions)* let #mutability #name = #name.get(); }
-            },
-        );
-        copied.collect()
-    }
-
     fn when_failing(&self) -> TokenStream {
-        let krate = &self.krate;
         let choice = match self.args.on_error {
             None | Some(OnError::Return) => quote_here!(Fail),
             Some(OnError::Skip) => quote_here!(Skip),
             Some(OnError::Run) => quote_here!(Run),
         };
-        quote_here!(#krate::__private::WhenFailing::#choice)
+        quote_here!(__leader::WhenFailing::#choice)
     }
 
     /// What the future comes to, or the stream's items, as a type that may be written inside a body.
     fn output(&self) -> Type {
-        let krate = &self.krate;
         match (&self.shape.output, &self.shape.returned, self.shape.kind) {
             (Some(output), ..) => output.clone(),
             (None, None, _) => syn::parse_quote!(_),
@@ -261,7 +235,7 @@ impl<'a> Expansion<'a> {
                         <#returned as ::core::future::Future>::Output
                     },
                     Kind::Stream => parse_quote_spanned! {span=>
-                        <#returned as #krate::__private::Stream>::Item
+                        <#returned as __leader::Stream>::Item
                     },
                 }
             }
@@ -270,32 +244,30 @@ impl<'a> Expansion<'a> {
 
     /// What is returned when `skipped`.
     fn skipped(&self) -> TokenStream {
-        let krate = &self.krate;
         let output = self.output();
         let Some(given) = &self.args.skipped else {
-            return quote_here! { <#output as #krate::FromSkip>::from_skip(skipped) };
+            return quote_here! { <#output as __leader::FromSkip>::from_skip(skipped) };
         };
         let is_used = |parameter: &&Parameter<'_>| {
             mentions(given.to_token_stream(), parameter.name).is_some()
         };
-        let copied = self.copied(self.brief.iter().filter(is_used));
-        quote_here! { { let _ = skipped; #copied #given } }
+        let copies = copied(self.brief.iter().filter(is_used));
+        quote_here! { { let _ = skipped; #copies #given } }
     }
 
     /// What is returned upon an `error`.
     fn failed(&self) -> TokenStream {
-        let krate = &self.krate;
         let output = self.output();
         if let None | Some(OnError::Return) = self.args.on_error {
-            return quote_here! { <#output as #krate::FromLeaderError>::from_leader_error(error) };
+            return quote_here! { <#output as __leader::FromLeaderError>::from_leader_error(error) };
         }
         // Of what is opaque nobody can know whether it can say an error: as if it could not.
         let says_error = (!is_opaque(&output)).then(|| quote_here! { SaysError as _, });
         let skipped = self.skipped();
         quote_here! {
             {
-                use #krate::__private::{#says_error LogsError as _};
-                match (&#krate::__private::Probe::<#output>::new()).failed(error) {
+                use __leader::{#says_error LogsError as _};
+                match (&__leader::Probe::<#output>::new()).failed(error) {
                     ::core::result::Result::Ok(value) => value,
                     ::core::result::Result::Err(skipped) => #skipped,
                 }
@@ -305,7 +277,6 @@ impl<'a> Expansion<'a> {
 
     /// The closure that makes the body, once there is a lease.
     fn body(&self, body: &Body) -> TokenStream {
-        let krate = &self.krate;
         let output = self.output();
         let kept = self.item.kept(self.shape);
         let keep = kept.iter().map(
@@ -325,15 +296,15 @@ impl<'a> Expansion<'a> {
             // in any function.
             let block = body.block_after(quote_here! {
                 if false {
-                    return #krate::__private::never::<#output>();
+                    return __leader::never::<#output>();
                 }
                 #keep
             });
             return quote_here! { move || async move #block };
         }
-        let copied = self.copied(self.brief);
+        let copies = copied(self.brief);
         let block = body.block_after(quote_here! {
-            #copied
+            #copies
             #keep
         });
         let returned = self.shape.returned.as_ref();
@@ -342,7 +313,6 @@ impl<'a> Expansion<'a> {
     }
 
     fn name(&self) -> TokenStream {
-        let krate = &self.krate;
         let name = match &self.args.name {
             Some(Name::Literal(literal, pattern)) if pattern.placeholders.is_empty() => {
                 quote!(#literal)
@@ -351,14 +321,13 @@ impl<'a> Expansion<'a> {
             Some(Name::Expr(expr)) => quote!(#expr),
             None => quote_here!(""),
         };
-        quote_here! { let name = #krate::__private::name(#name); }
+        quote_here! { let name = __leader::name(#name); }
     }
 
     /// `let elector = ..`, a `Result`, of the given elector as `kept` keeps it, or of the current one.
     fn elector(&self, kept: impl FnOnce(TokenStream) -> TokenStream) -> TokenStream {
-        let krate = &self.krate;
         let Some(kept) = self.given_elector().map(kept) else {
-            return quote_here! { let elector = #krate::current_elector(); };
+            return quote_here! { let elector = __leader::current_elector(); };
         };
         quote_here! {
             let elector = #kept;
@@ -380,12 +349,11 @@ impl<'a> Expansion<'a> {
 
     /// `let options = ..`, a `Result`.
     fn options(&self) -> TokenStream {
-        let krate = &self.krate;
         let pattern = self.pattern();
         if let Some(options) = &self.args.options {
             let labelled = match (pattern, self.shape.wrap) {
                 (Some(pattern), _) => {
-                    quote_here! { #krate::__private::labelled(options, #pattern) }
+                    quote_here! { __leader::labelled(options, #pattern) }
                 }
                 (None, Wrap::Async) => quote_here! { options },
                 // Kept until the first poll, when the call is over.
@@ -394,7 +362,7 @@ impl<'a> Expansion<'a> {
                 }
             };
             return quote_here! {
-                let options: &#krate::LeaseOptions = #options;
+                let options: &__leader::LeaseOptions = #options;
                 let options = ::core::result::Result::Ok(#labelled);
             };
         }
@@ -403,18 +371,17 @@ impl<'a> Expansion<'a> {
         if is_fixed {
             quote_here! {
                 let options = {
-                    static OPTIONS: #krate::__private::Options =
-                        #krate::__private::Options::new(|options| options #calls #label);
+                    static OPTIONS: __leader::Options =
+                        __leader::Options::new(|options| options #calls #label);
                     OPTIONS.get()
                 };
             }
         } else {
-            quote_here! { let options = #krate::LeaseOptions::builder() #calls #label .build(); }
+            quote_here! { let options = __leader::LeaseOptions::builder() #calls #label .build(); }
         }
     }
 
     fn settings(&self) -> Settings {
-        let krate = &self.krate;
         let args = self.args;
         let mut settings = Settings {
             calls: TokenStream::new(),
@@ -432,10 +399,10 @@ impl<'a> Expansion<'a> {
             None => {}
             Some(OnLost::Cancel) => settings
                 .calls
-                .extend(quote_here!(.on_lost(#krate::OnLost::Cancel))),
+                .extend(quote_here!(.on_lost(__leader::OnLost::Cancel))),
             Some(OnLost::Notify) => settings
                 .calls
-                .extend(quote_here!(.on_lost(#krate::OnLost::Notify))),
+                .extend(quote_here!(.on_lost(__leader::OnLost::Notify))),
             Some(OnLost::Expr(expr)) => {
                 settings.is_fixed = false;
                 settings.calls.extend(quote_here!(.on_lost(#expr)));
@@ -471,6 +438,30 @@ impl<'a> Expansion<'a> {
             _ => None,
         }
     }
+}
+
+/// A clone of the given elector.
+fn kept(given: &TokenStream) -> TokenStream {
+    quote_here! {
+        {
+            use __leader::Keep as _;
+            (#given).keep_elector()
+        }
+    }
+}
+
+/// The copies under the names of what they were made of, as their parameters were written.
+fn copied<'b>(parameters: impl IntoIterator<Item = &'b Parameter<'b>>) -> TokenStream {
+    let copied = parameters.into_iter().map(
+        |Parameter {
+             conditions,
+             mutability,
+             name,
+         }| {
+            quote_here! { #(#conditions)* let #mutability #name = #name.get(); }
+        },
+    );
+    copied.collect()
 }
 
 /// Whether a type says nothing of what it is, but in the error of a `Result`.
@@ -517,6 +508,50 @@ impl Settings {
             Some(Time::Expr(expr)) => {
                 self.is_fixed = false;
                 self.calls.extend(quote_here!(.#key(#expr)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a person sees who expands a function.
+    fn shown(args: &str, item: &str, most_lines: usize) -> String {
+        let expanded = expand(args.parse().unwrap(), &item.parse().unwrap());
+        let file = syn::parse2(expanded).expect("the expansion is Rust");
+        let shown = prettyplease::unparse(&file);
+        let lines = shown.lines().count();
+        assert!(lines <= most_lines, "{lines} lines:\n{shown}");
+        shown
+    }
+
+    #[test]
+    fn the_expansion_of_a_one_line_function_fits_on_one_screen() {
+        let shown = shown(
+            r#"name = "report:{tenant}", lease = "10s", auto_extend"#,
+            "async fn report(tenant: &str) -> Result<Option<u8>, Error> { Ok(Some(1)) }",
+            50,
+        );
+        let expected = include_str!("expanded.txt");
+        assert!(shown == expected, "`expanded.txt` should read:\n{shown}");
+    }
+
+    #[test]
+    fn that_of_every_shape_and_policy_is_not_much_longer() {
+        let returned = [
+            "async fn f(a: &str) -> Result<(), E>",
+            "fn f(a: &str) -> impl Future<Output = Result<(), E>>",
+            "fn f(a: &str) -> BoxFuture<'static, Result<(), E>>",
+            "fn f(a: &str) -> BoxStream<'static, Result<u8, E>>",
+            "fn f(a: &str) -> impl Stream<Item = u8> + use<>",
+        ];
+        for signature in returned {
+            for policy in ["return", "skip", "run"] {
+                let args =
+                    format!(r#"name = "x:{{a}}", elector = E, auto_extend, on_error = "{policy}""#);
+                shown(&args, &format!("{signature} {{ a.go() }}"), 75);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use leader_core::{LeaderError, NodeId, Step};
 
 use crate::acks::{Acks, Need};
-use crate::client::{Connection, Endpoint, Place, Purpose, Shared, Terms};
+use crate::client::{Connection, Endpoint, Layout, Link, Place, Purpose, Shared, Terms};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
@@ -22,7 +22,7 @@ use crate::watch::Wakeups;
 ///
 /// | option | default | meaning |
 /// |---|---|---|
-/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS |
+/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS; `redis-sentinel://` and `redis-cluster://` |
 /// | `client` | | the service's own fred client, instead of a URL |
 /// | `node_id` | `host:pid:random` | who this candidate is, for people |
 /// | `key_prefix` | `leader` | what keys and channels start with |
@@ -67,6 +67,24 @@ impl RedisElectorBuilder {
 
     /// Where the server is: `redis://[[user]:password@]host[:port][/database]`; `valkey://` is the same. `rediss://`
     /// is TLS, and needs one of the features `enable-rustls`, `enable-rustls-ring` or `enable-native-tls`.
+    ///
+    /// `redis-sentinel://sentinel[:port][/database]?sentinelServiceName=name&node=another:port` is the primary that the
+    /// sentinels call `name`; `redis-cluster://node[:port]?node=another:port` is a cluster. What holds there is said on
+    /// [the first page](crate#sentinel-and-cluster).
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    ///
+    /// # async fn example() -> Result<(), leader_core::LeaderError> {
+    /// let behind_sentinels = RedisElector::connect(
+    ///     "redis-sentinel://:secret@s1:26379?sentinelServiceName=billing&node=s2:26379&node=s3:26379",
+    /// )
+    /// .await?;
+    /// let on_a_cluster =
+    ///     RedisElector::connect("redis-cluster://:secret@a:7000?node=b:7000&node=c:7000").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
@@ -145,6 +163,8 @@ impl RedisElectorBuilder {
     /// them. A primary that was replaced and does not know goes on granting as long as enough replicas follow it; the
     /// server's `min-replicas-to-write` says when it stops. And a replica that restarts with nothing in its memory or on
     /// its disk has forgotten what it acknowledged. For the rest there are fencing tokens.
+    ///
+    /// Works on one server with replicas, and behind Sentinel. On a cluster it is refused.
     pub fn replica_ack(mut self, replicas: u32, timeout: Duration) -> Self {
         self.acks = Some(Need {
             replicas,
@@ -230,8 +250,9 @@ impl RedisElectorBuilder {
     /// # Errors
     ///
     /// - [`LeaderError::InvalidOptions`] names the option that cannot be honoured; nothing was sent then.
-    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout: nothing listens there, the
-    ///   login was refused, the server hangs, or loads its data. Nothing is left behind.
+    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout, on a cluster four times, and
+    ///   behind sentinels twice for each and once more: nothing listens there, the login was refused, the server hangs, or
+    ///   loads its data; it is not part of a cluster, or no sentinel knows the name. Nothing is left behind.
     /// - [`LeaderError::NoRuntime`] outside a Tokio runtime, unless `own_runtime` is set.
     ///
     /// # Cancellation safety
@@ -261,6 +282,11 @@ impl RedisElectorBuilder {
             need.check()?;
         }
         let way = self.way()?;
+        if self.acks.is_some() && way.endpoint().layout() == Layout::Cluster {
+            let reason =
+                "each node of a cluster has replicas of its own, and they cannot be asked yet";
+            return Err(LeaderError::invalid_options("replica_ack", reason));
+        }
         let address = way.endpoint().address();
         let refused = |failure: Failure| {
             LeaderError::backend(Step::Connect, None, failure.at(&address, None))
@@ -275,7 +301,8 @@ impl RedisElectorBuilder {
             stated: timeout,
             lodging: lodging.clone(),
         };
-        let (endpoint, limit) = (way.endpoint(), timeout * 2);
+        let endpoint = way.endpoint();
+        let limit = timeout * endpoint.patience();
         // Where the time limit has a clock, wherever the caller is.
         let connect = lodging.spawn({
             let (terms, acks) = (terms.clone(), self.acks);
@@ -292,7 +319,7 @@ impl RedisElectorBuilder {
             .await
             .unwrap_or_else(|error| Err(Failure::Client(error.to_string())))
             .map_err(refused)?;
-        let wakeups = Wakeups::new(endpoint, terms);
+        let wakeups = Wakeups::new(endpoint, commands.known(), terms);
         Ok(RedisStore::new(
             commands,
             acks,
@@ -321,9 +348,7 @@ impl RedisElectorBuilder {
                     let reason = "`client` is set, which brings its own TLS; set one of them";
                     return Err(LeaderError::invalid_options(option, reason));
                 }
-                let reason = if !Endpoint::of(client).is_one_server() {
-                    "Cluster and Sentinel come in a later version; pass a client of one server"
-                } else if self.own_runtime {
+                let reason = if self.own_runtime {
                     "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it"
                 } else if self.protocol.is_some() {
                     "it cannot be combined with `protocol`: a client speaks what it speaks"
@@ -397,13 +422,13 @@ impl Way {
         }
     }
 
-    async fn go(self, terms: &Terms) -> Result<Connection, Failure> {
-        let connection = match self {
-            Self::Open(endpoint) => Connection::open(&endpoint, Purpose::Commands, terms).await?,
-            Self::Share(client) => Connection::share(client, terms)?,
+    async fn go(self, terms: &Terms) -> Result<Link, Failure> {
+        let link = match self {
+            Self::Open(endpoint) => Link::open(&endpoint, terms).await?,
+            Self::Share(client) => Link::share(client, terms)?,
         };
-        connection.ping().await?;
-        Ok(connection)
+        link.ping().await?;
+        Ok(link)
     }
 }
 

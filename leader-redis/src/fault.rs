@@ -70,6 +70,15 @@ impl fmt::Display for Shortage {
     }
 }
 
+/// Where to ask instead. An empty host is the one that was asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// From now on.
+    Moved { slot: u16, host: String, port: u16 },
+    /// This once.
+    Ask { host: String, port: u16 },
+}
+
 impl From<Oddity> for Failure {
     fn from(oddity: Oddity) -> Self {
         match oddity {
@@ -89,6 +98,28 @@ impl Failure {
     /// It does not know the command: it is too old for it.
     pub(crate) fn is_unknown_command(&self) -> bool {
         matches!(self, Self::Refused(words) if words.starts_with("ERR unknown command"))
+    }
+
+    /// The server is a replica of another one.
+    pub(crate) fn is_from_a_replica(&self) -> bool {
+        matches!(self, Self::Refused(words) if code(words) == "READONLY")
+    }
+
+    /// Where the node of a cluster says that the key is, which has come to another slot owner or is about to.
+    pub(crate) fn redirect(&self) -> Option<Redirect> {
+        let Self::Refused(words) = self else {
+            return None;
+        };
+        let mut parts = words.split(' ');
+        let code = parts.next()?;
+        let slot = parts.next()?.parse().ok()?;
+        let (host, port) = parts.next()?.trim_end().rsplit_once(':')?;
+        let (host, port) = (host.to_owned(), port.parse().ok()?);
+        match code {
+            "MOVED" => Some(Redirect::Moved { slot, host, port }),
+            "ASK" => Some(Redirect::Ask { host, port }),
+            _ => None,
+        }
     }
 
     /// The same of a command within `script`, named if the server does not name it.
@@ -125,9 +156,10 @@ impl Failure {
             Self::NotSent(None) => "not connected".to_owned(),
             Self::NotSent(Some(why)) => format!("not connected: {}", why.words()),
             Self::Refused(words) if matches!(code(words), "MOVED" | "ASK" | "CROSSSLOT") => {
-                format!(
-                    "{words}; the server is part of a cluster, for which a later version is needed"
-                )
+                format!("{words}; the server is part of a cluster: write `redis-cluster://`")
+            }
+            Self::Refused(words) if words.contains("cluster support disabled") => {
+                "the server is not part of a cluster: write `redis://`".to_owned()
             }
             Self::Refused(words) => discreet(words),
             Self::Malformed(what) => what.clone(),
@@ -193,6 +225,8 @@ fn kind_of(words: &str) -> BackendKind {
         "WRONGTYPE" => BackendKind::WrongType,
         _ if DENIALS.iter().any(|denial| words.contains(denial)) => BackendKind::Denied,
         _ if words.contains("max number of clients") => BackendKind::NotReady,
+        // A slot is being moved, and this key of it has moved already, or was not there.
+        _ if words.contains("attempted to access a non local key") => BackendKind::NotReady,
         _ => BackendKind::Other,
     }
 }
@@ -346,6 +380,10 @@ mod tests {
             ),
             ("ERR unknown command 'EVALSHA'", BackendKind::Other),
             ("MOVED 1234 10.0.0.1:6379", BackendKind::Other),
+            (
+                "ERR Script attempted to access a non local key in a cluster node script: ab12",
+                BackendKind::NotReady,
+            ),
             ("", BackendKind::Other),
         ] {
             refused(words, kind);
@@ -391,6 +429,38 @@ mod tests {
         assert!(unknown("NOSCRIPT No matching script. Please use EVAL."));
         assert!(!unknown("ERR NOSCRIPT"));
         assert!(!Failure::Cut("NOSCRIPT".to_owned()).is_unknown_script());
+    }
+
+    #[test]
+    fn a_redirection_says_where_to() {
+        let redirect = |words: &str| Failure::Refused(words.to_owned()).redirect();
+        let moved = |host: &str| Redirect::Moved {
+            slot: 1234,
+            host: host.to_owned(),
+            port: 6379,
+        };
+        assert_eq!(
+            redirect("MOVED 1234 10.0.0.1:6379"),
+            Some(moved("10.0.0.1"))
+        );
+        assert_eq!(redirect("MOVED 1234 ::1:6379"), Some(moved("::1")));
+        assert_eq!(redirect("MOVED 1234 :6379"), Some(moved("")));
+        let ask = Redirect::Ask {
+            host: "cache.internal".to_owned(),
+            port: 6379,
+        };
+        assert_eq!(redirect("ASK 1234 cache.internal:6379"), Some(ask));
+        for words in [
+            "",
+            "MOVED",
+            "MOVED 1234",
+            "MOVED 1234 a",
+            "MOVED x a:1",
+            "MOVED 1 a:b",
+            "TRYAGAIN 1 a:1",
+        ] {
+            assert_eq!(redirect(words), None, "{words:?}");
+        }
     }
 
     #[test]

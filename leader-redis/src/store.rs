@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
+use futures::future::join_all;
 use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
@@ -13,7 +15,7 @@ use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
-use crate::client::{Arg, Call, Connection};
+use crate::client::{Arg, Call, Link};
 use crate::fault::Failure;
 use crate::fenced::FencedKey;
 use crate::keys::Keys;
@@ -22,7 +24,8 @@ use crate::runtime::{Lodging, OwnRuntime};
 use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
-/// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
+/// A [`LeaseStore`] on Redis 6.2 or later or Valkey: one server, the primary behind sentinels, or a cluster. A clone is
+/// the same store.
 ///
 /// Made by [`RedisElectorBuilder::connect_store`](crate::RedisElectorBuilder::connect_store), for those who put an
 /// engine of their own on it, or test it; everybody else wants [`RedisElector`](crate::RedisElector).
@@ -50,7 +53,8 @@ use crate::watch::Wakeups;
 /// # Batches
 ///
 /// [`extend`](LeaseStore::extend) sends a batch as one script, during which the server does nothing else: about 5 µs for
-/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many.
+/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many. On a cluster it is one script
+/// for each slot, all at once.
 #[derive(Clone)]
 pub struct RedisStore {
     inner: Arc<Inner>,
@@ -58,7 +62,7 @@ pub struct RedisStore {
 
 /// Dropped in this order: connections before their runtime.
 struct Inner {
-    commands: Connection,
+    commands: Link,
     /// Where leases count only once replicas have acknowledged them.
     acks: Option<Acks>,
     wakeups: Wakeups,
@@ -80,7 +84,7 @@ impl RedisStore {
         reason = "the one place that puts them together"
     )]
     pub(crate) fn new(
-        commands: Connection,
+        commands: Link,
         acks: Option<Acks>,
         wakeups: Wakeups,
         keys: Keys,
@@ -158,10 +162,11 @@ impl Inner {
             Arg::Number(claim.at_least.get()),
             Arg::Text(slot.as_deref().unwrap_or_default()),
         ];
-        let plain = slot.is_none() && claim.at_least == Revision::default();
+        let plain =
+            slot.is_none() && claim.at_least == Revision::default() && !self.commands.has_slots();
         let args = if plain { &args[..4] } else { &args };
         let mark = self.keys.mark(&claim.name, &token);
-        let answer = self.commands.run(&CLAIM, &[&key, &mark], args).await;
+        let answer = self.run_with_mark(&CLAIM, &key, &mark, args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| self.error(&key, failure))
@@ -189,15 +194,44 @@ impl Inner {
         }
     }
 
+    /// A script call for all, or on a cluster one for each slot, all at once.
     async fn extend(
         &self,
         batch: &[Extension],
         limit: Duration,
     ) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<String> = batch.iter().map(|e| self.keys.record(&e.name)).collect();
+        let groups = self.commands.groups(&keys);
+        if let [_] = groups.as_slice() {
+            return self.extend_group(batch.iter(), &keys, limit).await;
+        }
+        let each = groups.iter().map(async |group| {
+            let keys: Vec<String> = group.iter().map(|at| keys[*at].clone()).collect();
+            let extensions = group.iter().map(|at| &batch[*at]);
+            (
+                group,
+                self.extend_group(extensions, &keys, limit).boxed().await,
+            )
+        });
+        let mut answers: Vec<Option<Result<ExtendReply, StoreError>>> = vec![None; batch.len()];
+        for (group, replies) in join_all(each).await {
+            for (at, reply) in group.iter().zip(replies) {
+                answers[*at] = Some(reply);
+            }
+        }
+        // Each is in one group.
+        answers.into_iter().flatten().collect()
+    }
+
+    async fn extend_group(
+        &self,
+        group: impl Iterator<Item = &Extension> + Clone,
+        keys: &[String],
+        limit: Duration,
+    ) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let tokens: Vec<String> = batch.iter().map(|e| e.token.to_hex()).collect();
-        let each = batch.iter().zip(&tokens).flat_map(|(extension, token)| {
+        let tokens: Vec<String> = group.clone().map(|e| e.token.to_hex()).collect();
+        let each = group.zip(&tokens).flat_map(|(extension, token)| {
             [
                 Arg::Text(token),
                 Arg::Number(u64::from(extension.slot)),
@@ -218,14 +252,14 @@ impl Inner {
                 }
             }
         };
-        let answers = answer.and_then(|answer| Ok(reply::extend(&answer, batch.len())?));
+        let answers = answer.and_then(|answer| Ok(reply::extend(&answer, keys.len())?));
         let answers = match answers {
             Ok(answers) => answers,
             Err(failure) => {
                 // All are refused alike.
                 let denied = failure.kind() == BackendKind::Denied;
                 let key = keys.first().copied().filter(|_| denied);
-                return vec![Err(failure.at(&self.address, key)); batch.len()];
+                return vec![Err(failure.at(&self.address, key)); keys.len()];
             }
         };
         let each = answers.into_iter().zip(&keys);
@@ -251,9 +285,10 @@ impl Inner {
             Arg::Number(micros(release.keep)),
             Arg::Number(release.mark.map_or(0, |mark| micros(mark).max(1))),
             Arg::Text(&channel),
+            Arg::Text(self.tell()),
         ];
         let mark = self.keys.mark(&release.name, &token);
-        let answer = self.commands.run(&RELEASE, &[&key, &mark], &args).await;
+        let answer = self.run_with_mark(&RELEASE, &key, &mark, &args).await;
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
@@ -269,6 +304,32 @@ impl Inner {
             },
             reply => reply,
         })
+    }
+
+    /// Runs a script that may need the mark of a token besides the record.
+    async fn run_with_mark(
+        &self,
+        script: &Script,
+        key: &str,
+        mark: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Reply, Failure> {
+        if !self.commands.has_slots() {
+            return self.commands.run(script, &[key, mark], args).await;
+        }
+        // Of several keys, one of which has been moved or was never there, a node says to try again later.
+        let mut args = args.to_vec();
+        args.push(Arg::Text(mark));
+        self.commands.run(script, &[key], &args).await
+    }
+
+    /// The command by which scripts tell of releases.
+    fn tell(&self) -> &'static str {
+        if self.commands.has_slots() {
+            "SPUBLISH"
+        } else {
+            "PUBLISH"
+        }
     }
 
     /// How many watchers were told, when the server told `connections`: this process listens on one connection,
@@ -287,7 +348,8 @@ impl LeaseStore for RedisStore {
         let reply = inner.claim(claim).await?;
         if let (ClaimReply::Granted { slot, .. }, Some(_)) = (&reply, &inner.acks) {
             let rest = within(inner.step()).saturating_sub(asked.elapsed());
-            inner.confirm(claim, *slot, rest).await?;
+            // Boxed: whoever awaits an attempt has all of this in the type of his own future.
+            inner.confirm(claim, *slot, rest).boxed().await?;
         }
         Ok(reply)
     }
@@ -348,7 +410,11 @@ impl LeaseStore for RedisStore {
         let channel = inner.keys.channel(name);
         let answer = inner
             .commands
-            .run(&EVICT, &[&key], &[Arg::Text(&channel)])
+            .run(
+                &EVICT,
+                &[&key],
+                &[Arg::Text(&channel), Arg::Text(inner.tell())],
+            )
             .await;
         answer
             .and_then(|answer| Ok(reply::evict(&answer)?))

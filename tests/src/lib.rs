@@ -25,6 +25,7 @@ pub mod resp;
 mod sentinels;
 mod server;
 mod signal;
+mod suite;
 mod until;
 mod world;
 
@@ -38,5 +39,6 @@ pub use proxy::{CapturedRequest, LostReply, Proxy};
 pub use resp::Reply;
 pub use sentinels::Sentinels;
 pub use server::{Server, ServerBuilder};
+pub use suite::every_promise_is_kept;
 pub use until::{until, until_some};
 pub use world::{Local, Redis, World, at_once, is_skipped, lead, ms, options, patient, waiting};

@@ -3,7 +3,7 @@
 use crate::bench;
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::matrix::{self, Extent};
-use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE};
+use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE, TLS_FEATURE};
 use crate::tree;
 use std::time::{Duration, Instant};
 
@@ -21,11 +21,15 @@ const STEPS: &[Step] = &[
     ("clippy, leader-core alone", clippy_core),
     ("clippy, metrics and the service", clippy_metrics),
     ("clippy, leader-redis with TLS", clippy_tls),
-    ("clippy, tests in containers", clippy_docker),
+    (
+        "clippy, tests in containers and with TLS",
+        clippy_optional_tests,
+    ),
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
     ("cost of a poll", bench::poll),
+    ("tests with TLS", tests_with_tls),
     ("tests on each server", tests_on_each_server),
 ];
 
@@ -104,13 +108,14 @@ fn clippy_tls() -> Done {
     ])
 }
 
-fn clippy_docker() -> Done {
+fn clippy_optional_tests() -> Done {
+    let features = format!("{DOCKER_FEATURE},{TLS_FEATURE}");
     lint(&[
         "--package",
         "leader-tests",
         "--all-targets",
         "--features",
-        DOCKER_FEATURE,
+        &features,
     ])
 }
 
@@ -144,6 +149,19 @@ fn deny() -> Done {
 
 fn tests() -> Done {
     test::run(&[])
+}
+
+/// Apart from the others: TLS is some 20 more crates, and another build of what stands on them.
+fn tests_with_tls() -> Done {
+    let mut tests = test::runner().command();
+    command::run(tests.args([
+        "--package",
+        "leader-tests",
+        "--features",
+        TLS_FEATURE,
+        "--test",
+        "redis_tls",
+    ]))
 }
 
 fn tests_on_each_server() -> Done {

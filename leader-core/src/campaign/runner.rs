@@ -39,9 +39,11 @@ pub(super) struct Runner<E, F> {
     failing: Pace,
     /// Between a body that ended by itself and the next stand.
     ending: Pace,
+    /// Dropped last.
+    over: Over,
 }
 
-/// Marks the campaign as over, however its task ends.
+/// Marks the campaign as over, however its task ends, and if it never began.
 struct Over(Arc<Shared>);
 
 impl Drop for Over {
@@ -73,16 +75,16 @@ where
             name,
             options,
             body,
+            over: Over(shared.clone()),
             shared,
         }
     }
 
     pub(super) async fn run(mut self) {
-        let over = Over(self.shared.clone());
         let end = self.campaign().await;
         let label = self.lease.name_pattern().unwrap_or(self.name.as_str());
         quietly(|| tracing::debug!(name = label, ?end, "the campaign has ended"));
-        over.0.ended(Ok(end));
+        self.over.0.ended(Ok(end));
     }
 
     async fn campaign(&mut self) -> CampaignEnd {

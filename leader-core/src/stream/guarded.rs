@@ -131,40 +131,19 @@ impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProj::Standing { standing } => match ready!(standing.as_mut().poll(cx)) {
-                    Ok(Stood::Leading(hold)) => match this.make.take() {
-                        Some(parts) => {
-                            let handle = hold.handle();
-                            lead(hold, || make(parts, Some(handle)))
-                        }
-                        None => Stage::Over,
-                    },
-                    Ok(Stood::Skipped(skipped)) => {
-                        *this.outcome = Some(StreamOutcome::Skipped(skipped));
-                        Stage::Over
-                    }
-                    Err(error) => {
-                        let failing = matches!(error, LeaderError::Backend { .. });
-                        match (*this.when_failing, this.make.take()) {
-                            (WhenFailing::Run, Some(parts)) if failing => {
-                                tracing::warn!(%error, "running without a lease");
-                                // In case that it panics.
-                                this.stage.set(Stage::Over);
-                                Scoped::made(None, || make(parts, None))
-                                    .map_or(Stage::Over, |stream| Stage::Open { stream })
-                            }
-                            (WhenFailing::Skip, _) if failing => {
-                                tracing::warn!(%error, "skipped");
-                                *this.outcome = Some(StreamOutcome::Skipped(Skipped::default()));
-                                Stage::Over
-                            }
-                            _ => {
-                                *this.outcome = Some(StreamOutcome::Failed(error));
-                                Stage::Over
-                            }
+                StageProj::Standing { standing } => {
+                    let stood = ready!(standing.as_mut().poll(cx));
+                    // In case that `make` panics.
+                    this.stage.set(Stage::Over);
+                    let make = this.make.take().map(|parts| |lease| make(parts, lease));
+                    match begin(stood, *this.when_failing, make) {
+                        Ok(stage) => stage,
+                        Err(outcome) => {
+                            *this.outcome = Some(outcome);
+                            return Poll::Ready(Given::End);
                         }
                     }
-                },
+                }
                 StageProj::Leading {
                     boundary,
                     mut stream,
@@ -265,6 +244,36 @@ impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
             .field("outcome", &self.outcome)
             .finish_non_exhaustive()
     }
+}
+
+/// Has stood for election: makes the inner stream, if there is to be one. Else it is over.
+fn begin<'e, S>(
+    stood: Result<Stood, LeaderError>,
+    when_failing: WhenFailing,
+    make: Option<impl FnOnce(Option<LeaseHandle>) -> Option<S>>,
+) -> Result<Stage<'e, S>, StreamOutcome> {
+    let error = match (stood, make) {
+        (Ok(Stood::Leading(hold)), Some(make)) => {
+            let handle = hold.handle();
+            return Ok(lead(hold, || make(Some(handle))));
+        }
+        (Err(error @ LeaderError::Backend { .. }), Some(make))
+            if when_failing == WhenFailing::Run =>
+        {
+            tracing::warn!(%error, "running without a lease");
+            let stream = Scoped::made(None, || make(None));
+            return Ok(stream.map_or(Stage::Over, |stream| Stage::Open { stream }));
+        }
+        // It is made once.
+        (Ok(Stood::Leading(_)), None) => return Ok(Stage::Over),
+        (Ok(Stood::Skipped(skipped)), _) => return Err(StreamOutcome::Skipped(skipped)),
+        (Err(error), _) => error,
+    };
+    if when_failing == WhenFailing::Skip && matches!(error, LeaderError::Backend { .. }) {
+        tracing::warn!(%error, "skipped");
+        return Err(StreamOutcome::Skipped(Skipped::default()));
+    }
+    Err(StreamOutcome::Failed(error))
 }
 
 /// Elected: makes the inner stream.

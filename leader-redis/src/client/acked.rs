@@ -11,7 +11,7 @@ use fred::interfaces::ClientLike;
 use fred::types::{ClusterHash, CustomCommand, Value};
 
 use super::settings::options;
-use super::{Arg, Connection};
+use super::{Arg, Connection, Visit, slot_of};
 use crate::fault::Failure;
 use crate::reply::Reply;
 use crate::script::Script;
@@ -31,7 +31,7 @@ impl Call {
         let keys = keys.iter().map(|key| Value::from(*key));
         let args = args.iter().map(|arg| Value::from(*arg));
         Self {
-            slot: fred::util::redis_keyslot(first.as_bytes()),
+            slot: slot_of(first),
             args: [count].into_iter().chain(keys).chain(args).collect(),
         }
     }
@@ -159,7 +159,10 @@ impl Connection {
             place,
         };
         let (name, args) = nobody.command();
-        match self.send(name, "", args, self.terms.limit).await {
+        match self
+            .send(name, "", args, Visit::Owner, self.terms.limit)
+            .await
+        {
             Err(failure) if failure.is_unknown_command() => Err(Failure::Client(format!(
                 "the server has no `{name}`; it came with Redis 7.2, and all of Valkey have it"
             ))),
@@ -170,6 +173,7 @@ impl Connection {
     /// What the server tells of its replicas.
     pub(crate) async fn replication(&self) -> Result<Reply, Failure> {
         let args = vec!["replication".into()];
-        self.send("INFO", "", args, self.terms.limit).await
+        self.send("INFO", "", args, Visit::Owner, self.terms.limit)
+            .await
     }
 }

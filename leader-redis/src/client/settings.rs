@@ -85,8 +85,27 @@ pub(super) fn failure(error: &Error, limit: Duration) -> Failure {
         ErrorKind::Auth | ErrorKind::Cluster | ErrorKind::InvalidArgument => {
             Failure::Refused(words.to_owned())
         }
+        // A server that was asked for its cluster and has none.
+        ErrorKind::Config if has_code(words) => Failure::Refused(words.to_owned()),
         ErrorKind::Config | ErrorKind::Url => Failure::Client(words.to_owned()),
+        // Whatever went wrong on the way from a sentinel to the primary.
+        ErrorKind::Sentinel => match words {
+            "Failed to connect to all sentinel nodes." => {
+                Failure::Cut("no sentinel is reached, or none takes the login".to_owned())
+            }
+            words if words.starts_with("Invalid role") => {
+                Failure::Refused("READONLY whom the sentinels name is no primary".to_owned())
+            }
+            words if has_code(words) => Failure::Refused(words.to_owned()),
+            words => Failure::Cut(words.to_owned()),
+        },
         // Input and output, TLS, routing: the way to the server.
         _ => Failure::Cut(words.to_owned()),
     }
+}
+
+/// Whether these are a server's words, which begin with a code.
+fn has_code(words: &str) -> bool {
+    let first = words.split(' ').next().unwrap_or_default();
+    first.len() > 2 && first.bytes().all(|byte| byte.is_ascii_uppercase())
 }

@@ -117,7 +117,7 @@ async fn each_permission_that_is_missing_is_named() {
             assert!(told.is_empty(), "{missing:?} is needed after all: {told:?}");
             let refused = refused(&server).await;
             assert!(
-                refused.iter().any(|object| missing.is_named_in(object)),
+                refused.iter().any(|object| missing.is_logged_as(object)),
                 "{refused:?}"
             );
             continue;

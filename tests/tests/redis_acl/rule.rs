@@ -47,6 +47,12 @@ impl Permission {
             || ["+publish", "+subscribe", "+unsubscribe"].contains(&self.0.as_str())
     }
 
+    /// Whether the server's log of refusals means it; before 7.0 it has commands without their sub-commands.
+    pub(crate) fn is_logged_as(&self, object: &str) -> bool {
+        let command = self.0.split('|').next().unwrap_or_default();
+        self.is_named_in(object) || command.strip_prefix('+') == Some(object)
+    }
+
     /// Whether `words` say that it is missing: a command by its name, keys and channels by the pattern.
     pub(crate) fn is_named_in(&self, words: &str) -> bool {
         let words = words.to_lowercase();
