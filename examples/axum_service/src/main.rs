@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         elector = elector.node_id(node_id);
     }
     let elector: Arc<dyn Elector> = Arc::new(elector.connect().await?);
-    let scheduler = Arc::new(scheduler::begin(elector.clone())?);
+    let scheduler = Arc::new(scheduler::begin(&elector)?);
     let app = App {
         elector: elector.clone(),
         scheduler: scheduler.clone(),
