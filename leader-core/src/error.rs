@@ -170,6 +170,8 @@ pub enum BackendKind {
     NotReady,
     /// It refuses writes: a replica, or a primary that lost its role.
     ReadOnly,
+    /// Fewer of its replicas than were asked for acknowledged a write, in their time.
+    TooFewReplicas,
     /// It has no memory left for a write.
     OutOfMemory,
     /// It wants other credentials, or its user may not do this.
@@ -188,8 +190,29 @@ impl BackendKind {
     pub fn is_transient(self) -> bool {
         matches!(
             self,
-            Self::Unreachable | Self::TimedOut | Self::NotReady | Self::ReadOnly
+            Self::Unreachable
+                | Self::TimedOut
+                | Self::NotReady
+                | Self::ReadOnly
+                | Self::TooFewReplicas
         )
+    }
+
+    /// The kind as one lower-case word, for labels.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::TimedOut => "timed_out",
+            Self::NotReady => "not_ready",
+            Self::ReadOnly => "read_only",
+            Self::TooFewReplicas => "too_few_replicas",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Denied => "denied",
+            Self::WrongType => "wrong_type",
+            Self::MalformedReply => "malformed_reply",
+            Self::Other => "other",
+        }
     }
 }
 
@@ -200,6 +223,7 @@ impl fmt::Display for BackendKind {
             Self::TimedOut => "not answering in time",
             Self::NotReady => "not ready",
             Self::ReadOnly => "read-only",
+            Self::TooFewReplicas => "short of replicas",
             Self::OutOfMemory => "out of memory",
             Self::Denied => "denying access",
             Self::WrongType => "holding something else under the key",

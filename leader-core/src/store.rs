@@ -388,14 +388,15 @@ pub struct StoreError {
 
 impl StoreError {
     /// A failure of this kind. [`Unreachable`](BackendKind::Unreachable), [`TimedOut`](BackendKind::TimedOut),
-    /// [`MalformedReply`](BackendKind::MalformedReply) and [`Other`](BackendKind::Other) leave open whether the step
-    /// took effect; the other kinds are refusals. [`not_run`](Self::not_run) says that it certainly did not.
+    /// [`TooFewReplicas`](BackendKind::TooFewReplicas), [`MalformedReply`](BackendKind::MalformedReply) and
+    /// [`Other`](BackendKind::Other) leave open whether the step took effect; the other kinds are refusals. [`not_run`](Self::not_run) says that it certainly did not.
     #[must_use]
     pub fn new(kind: BackendKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let may_have_run = matches!(
             kind,
             BackendKind::Unreachable
                 | BackendKind::TimedOut
+                | BackendKind::TooFewReplicas
                 | BackendKind::MalformedReply
                 | BackendKind::Other
         );

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use leader_core::{LeaderError, NodeId, Step};
 
-use crate::client::{Connection, Endpoint, Purpose, Shared, Terms};
+use crate::acks::{Acks, Need};
+use crate::client::{Connection, Endpoint, Layout, Link, Place, Purpose, Shared, Terms};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
+use crate::protocol::Protocol;
 use crate::runtime::{Lodging, OwnRuntime};
-use crate::store::RedisStore;
+use crate::store::{RedisStore, within};
+#[cfg(feature = "__tls")]
+use crate::trust::{Own, Trust};
 use crate::url;
 use crate::watch::Wakeups;
 
@@ -18,11 +22,15 @@ use crate::watch::Wakeups;
 ///
 /// | option | default | meaning |
 /// |---|---|---|
-/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS |
+/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS; `redis-sentinel://` and `redis-cluster://` |
 /// | `client` | | the service's own fred client, instead of a URL |
 /// | `node_id` | `host:pid:random` | who this candidate is, for people |
 /// | `key_prefix` | `leader` | what keys and channels start with |
 /// | `command_timeout` | 500 ms | how long one command may take; 1 ms to 60 s |
+/// | `replica_ack` | none | how many replicas have to acknowledge a lease, and within what time |
+/// | `protocol` | RESP2 | the version of the protocol that is spoken |
+/// | `ca_certificates` | the system's | with a TLS feature: whose certificates are believed |
+/// | `client_certificate` | none | with a TLS feature: what is shown to a server that asks for it |
 /// | `own_runtime` | `false` | connections and extensions on a thread of their own |
 /// | `shutdown_grace` | 5 s | how long a shutdown may take |
 #[must_use = "an elector is made by `connect()`"]
@@ -32,8 +40,12 @@ pub struct RedisElectorBuilder {
     node_id: Option<NodeId>,
     key_prefix: String,
     command_timeout: Duration,
+    acks: Option<Need>,
+    protocol: Option<Protocol>,
     own_runtime: bool,
     shutdown_grace: Option<Duration>,
+    #[cfg(feature = "__tls")]
+    trust: Trust,
 }
 
 impl RedisElectorBuilder {
@@ -44,13 +56,35 @@ impl RedisElectorBuilder {
             node_id: None,
             key_prefix: Keys::DEFAULT_PREFIX.to_owned(),
             command_timeout: Duration::from_millis(500),
+            acks: None,
+            protocol: None,
             own_runtime: false,
             shutdown_grace: None,
+            #[cfg(feature = "__tls")]
+            trust: Trust::default(),
         }
     }
 
     /// Where the server is: `redis://[[user]:password@]host[:port][/database]`; `valkey://` is the same. `rediss://`
     /// is TLS, and needs one of the features `enable-rustls`, `enable-rustls-ring` or `enable-native-tls`.
+    ///
+    /// `redis-sentinel://sentinel[:port][/database]?sentinelServiceName=name&node=another:port` is the primary that the
+    /// sentinels call `name`; `redis-cluster://node[:port]?node=another:port` is a cluster. What holds there is said on
+    /// [the first page](crate#sentinel-and-cluster).
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    ///
+    /// # async fn example() -> Result<(), leader_core::LeaderError> {
+    /// let behind_sentinels = RedisElector::connect(
+    ///     "redis-sentinel://:secret@s1:26379?sentinelServiceName=billing&node=s2:26379&node=s3:26379",
+    /// )
+    /// .await?;
+    /// let on_a_cluster =
+    ///     RedisElector::connect("redis-cluster://:secret@a:7000?node=b:7000&node=c:7000").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
@@ -86,6 +120,115 @@ impl RedisElectorBuilder {
         self
     }
 
+    /// Lets a grant count only once `replicas` of the server's replicas have acknowledged it within `timeout` (1 ms to
+    /// 60 s), and an extension likewise (`WAIT`). A primary that dies with a grant which it had not replicated yet would
+    /// otherwise take it along, and the promoted replica grant the same slot again.
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    /// use std::time::Duration;
+    ///
+    /// # async fn example() -> Result<(), leader_core::LeaderError> {
+    /// let elector = RedisElector::builder()
+    ///     .url("redis://cache.internal:6379")
+    ///     .replica_ack(1, Duration::from_millis(200))
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # When too few acknowledge
+    ///
+    /// The grant is undone, so that nobody waits for it, and the attempt fails with [`LeaderError::Backend`] of the kind
+    /// [`TooFewReplicas`](leader_core::BackendKind::TooFewReplicas), which says how many did, and how many are connected;
+    /// within its wait it tries again. An extension that fails is tried again until the lease's deadline; then it is lost.
+    /// Others are told that somebody leads while a grant waits to be acknowledged.
+    ///
+    /// # What it costs
+    ///
+    /// A connection of its own, and for each grant one round trip more, to the slowest of the `replicas` fastest ones. An
+    /// uncontended run is four commands instead of two. Grants and extensions that come while others wait to be
+    /// acknowledged are then acknowledged together, by one `WAIT`.
+    ///
+    /// A step may take `timeout` twice on top of [`command_timeout`](Self::command_timeout), and 200 ms, since a lease may
+    /// have to wait for those before it and since servers look at their clock ten times a second. Keep that well below a
+    /// third of the shortest lease: what is longer leaves no second chance to an extension that failed.
+    ///
+    /// # What it leaves open
+    ///
+    /// This is no consensus. Whoever promotes a replica has to choose one that acknowledged: with one acknowledgement of
+    /// two, the other replica may be chosen, and lacks the grant. Sentinel prefers the replica that has received most, of
+    /// those that it can reach. Require as many as there are replicas, or at least so many that a promoted one is among
+    /// them. A primary that was replaced and does not know goes on granting as long as enough replicas follow it; the
+    /// server's `min-replicas-to-write` says when it stops. And a replica that restarts with nothing in its memory or on
+    /// its disk has forgotten what it acknowledged. For the rest there are fencing tokens.
+    ///
+    /// Works on one server with replicas, and behind Sentinel. On a cluster it is refused.
+    pub fn replica_ack(mut self, replicas: u32, timeout: Duration) -> Self {
+        self.acks = Some(Need {
+            replicas,
+            limit: timeout,
+            place: Place::Memory,
+        });
+        self
+    }
+
+    /// As [`replica_ack`](Self::replica_ack), and acknowledged only when it is on the disks of the server itself and of
+    /// `replicas` replicas (`WAITAOF`), so that a power failure of all of them at once does not take it along. Needs
+    /// Redis 7.2 or Valkey, with `appendonly yes` on all of them. With `appendfsync everysec`, the default, that takes up to
+    /// two seconds, and with `always` a write to the disk; choose the timeout and the lease by that.
+    pub fn replica_ack_on_disk(mut self, replicas: u32, timeout: Duration) -> Self {
+        self.acks = Some(Need {
+            replicas,
+            limit: timeout,
+            place: Place::Disk,
+        });
+        self
+    }
+
+    /// Which version of the protocol requests and answers are in. Default [`Protocol::Resp2`]; a client that is shared
+    /// speaks what it speaks.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
+        self
+    }
+
+    /// Believes servers whose certificates are of these authorities, in PEM, and no others; for `rediss://` URLs.
+    /// Default: those that the operating system believes. A certificate must be for the host that the URL has, and in
+    /// force; there is no way around that, and none back to a connection without TLS.
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let elector = RedisElector::builder()
+    ///     .url("rediss://billing:secret@cache.internal:6380")
+    ///     .ca_certificates(std::fs::read("/etc/billing/ca.pem")?)
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "__tls")]
+    pub fn ca_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.trust.authorities = Some(pem.into());
+        self
+    }
+
+    /// Shows this certificate to a server that asks its clients for one (mutual TLS); for `rediss://` URLs. `chain` is
+    /// the certificate and those between it and its authority, `key` its private key (PKCS #8), both in PEM.
+    #[cfg(feature = "__tls")]
+    pub fn client_certificate(
+        mut self,
+        chain: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (chain, key) = (chain.into(), key.into());
+        self.trust.own = Some(Own { chain, key });
+        self
+    }
+
     /// Whether connections and extensions live on a runtime of their own, on one thread: work that blocks the worker
     /// threads of the service's runtime can then not starve them. Costs a thread, and waking it for each command.
     /// Without it, a multi-thread runtime keeps leases alive while a body blocks one of its workers, unless the body has
@@ -107,8 +250,9 @@ impl RedisElectorBuilder {
     /// # Errors
     ///
     /// - [`LeaderError::InvalidOptions`] names the option that cannot be honoured; nothing was sent then.
-    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout: nothing listens there, the
-    ///   login was refused, the server hangs, or loads its data. Nothing is left behind.
+    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout, on a cluster four times, and
+    ///   behind sentinels twice for each and once more: nothing listens there, the login was refused, the server hangs, or
+    ///   loads its data; it is not part of a cluster, or no sentinel knows the name. Nothing is left behind.
     /// - [`LeaderError::NoRuntime`] outside a Tokio runtime, unless `own_runtime` is set.
     ///
     /// # Cancellation safety
@@ -134,7 +278,15 @@ impl RedisElectorBuilder {
         let keys = Keys::new(&self.key_prefix)?;
         let timeout = self.command_timeout;
         check_timeout(timeout)?;
+        if let Some(need) = &self.acks {
+            need.check()?;
+        }
         let way = self.way()?;
+        if self.acks.is_some() && way.endpoint().layout() == Layout::Cluster {
+            let reason =
+                "each node of a cluster has replicas of its own, and they cannot be asked yet";
+            return Err(LeaderError::invalid_options("replica_ack", reason));
+        }
         let address = way.endpoint().address();
         let refused = |failure: Failure| {
             LeaderError::backend(Step::Connect, None, failure.at(&address, None))
@@ -149,22 +301,28 @@ impl RedisElectorBuilder {
             stated: timeout,
             lodging: lodging.clone(),
         };
-        let (endpoint, limit) = (way.endpoint(), timeout * 2);
+        let endpoint = way.endpoint();
+        let limit = timeout * endpoint.patience();
         // Where the time limit has a clock, wherever the caller is.
         let connect = lodging.spawn({
-            let terms = terms.clone();
+            let (terms, acks) = (terms.clone(), self.acks);
             async move {
-                let connect = tokio::time::timeout(limit, way.go(&terms));
+                let connect = async {
+                    let endpoint = way.endpoint();
+                    tokio::try_join!(way.go(&terms), open_acks(&endpoint, acks, &terms))
+                };
+                let connect = tokio::time::timeout(limit, connect);
                 connect.await.unwrap_or(Err(Failure::NoAnswer(limit)))
             }
         });
-        let commands = connect
+        let (commands, acks) = connect
             .await
             .unwrap_or_else(|error| Err(Failure::Client(error.to_string())))
             .map_err(refused)?;
-        let wakeups = Wakeups::new(endpoint, terms);
+        let wakeups = Wakeups::new(endpoint, commands.known(), terms);
         Ok(RedisStore::new(
             commands,
+            acks,
             wakeups,
             keys,
             address,
@@ -176,12 +334,24 @@ impl RedisElectorBuilder {
 
     fn way(&self) -> Result<Way, LeaderError> {
         match (&self.url, &self.client) {
-            (Some(url), None) => Ok(Way::Open(url::endpoint(url)?)),
+            (Some(url), None) => {
+                let endpoint = url::endpoint(url)?;
+                #[cfg(feature = "__tls")]
+                let endpoint = self.secured(url, endpoint)?;
+                Ok(Way::Open(
+                    endpoint.speaking(self.protocol.unwrap_or_default()),
+                ))
+            }
             (None, Some(client)) => {
-                let reason = if !Endpoint::of(client).is_one_server() {
-                    "Cluster and Sentinel come in a later version; pass a client of one server"
-                } else if self.own_runtime {
+                #[cfg(feature = "__tls")]
+                if let Some(option) = self.trust.set() {
+                    let reason = "`client` is set, which brings its own TLS; set one of them";
+                    return Err(LeaderError::invalid_options(option, reason));
+                }
+                let reason = if self.own_runtime {
                     "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it"
+                } else if self.protocol.is_some() {
+                    "it cannot be combined with `protocol`: a client speaks what it speaks"
                 } else {
                     return Ok(Way::Share(client.clone()));
                 };
@@ -195,6 +365,23 @@ impl RedisElectorBuilder {
                 "url",
                 "`client` is set as well; set one of them",
             )),
+        }
+    }
+
+    /// The endpoint by TLS, if that is what the URL asks for.
+    #[cfg(feature = "__tls")]
+    fn secured(&self, url: &str, endpoint: Endpoint) -> Result<Endpoint, LeaderError> {
+        let refused = |(option, why)| LeaderError::invalid_options(option, why);
+        if url::asks_for_tls(url) {
+            return endpoint.by_tls(&self.trust).map_err(refused);
+        }
+        match self.trust.set() {
+            None => Ok(endpoint),
+            Some(option) => {
+                let reason =
+                    "the URL asks for no TLS, so nothing would be checked; write `rediss://`";
+                Err(LeaderError::invalid_options(option, reason))
+            }
         }
     }
 
@@ -215,6 +402,7 @@ impl fmt::Debug for RedisElectorBuilder {
             .field("node_id", &self.node_id)
             .field("key_prefix", &self.key_prefix)
             .field("command_timeout", &self.command_timeout)
+            .field("replica_ack", &self.acks)
             .field("own_runtime", &self.own_runtime)
             .finish_non_exhaustive()
     }
@@ -234,14 +422,33 @@ impl Way {
         }
     }
 
-    async fn go(self, terms: &Terms) -> Result<Connection, Failure> {
-        let connection = match self {
-            Self::Open(endpoint) => Connection::open(&endpoint, Purpose::Commands, terms).await?,
-            Self::Share(client) => Connection::share(client, terms)?,
+    async fn go(self, terms: &Terms) -> Result<Link, Failure> {
+        let link = match self {
+            Self::Open(endpoint) => Link::open(&endpoint, terms).await?,
+            Self::Share(client) => Link::share(client, terms)?,
         };
-        connection.ping().await?;
-        Ok(connection)
+        link.ping().await?;
+        Ok(link)
     }
+}
+
+/// The connection on which replicas are waited for, if they are.
+async fn open_acks(
+    endpoint: &Endpoint,
+    need: Option<Need>,
+    terms: &Terms,
+) -> Result<Option<Acks>, Failure> {
+    let Some(need) = need else {
+        return Ok(None);
+    };
+    let terms = Terms {
+        limit: terms.limit + need.patience(),
+        stated: terms.stated + need.patience(),
+        lodging: terms.lodging.clone(),
+    };
+    let connection = Connection::open(endpoint, Purpose::Commands, &terms).await?;
+    connection.can_wait(need.place).await?;
+    Ok(Some(Acks::new(connection, need, terms.lodging)))
 }
 
 fn check_timeout(timeout: Duration) -> Result<(), LeaderError> {
@@ -251,10 +458,4 @@ fn check_timeout(timeout: Duration) -> Result<(), LeaderError> {
     }
     let reason = format!("{timeout:?} is out of range; a command may take 1 ms to 60 s");
     Err(LeaderError::invalid_options("command_timeout", reason))
-}
-
-/// What of `timeout` the connection itself may use: a little less, so that its own error, which knows the server,
-/// comes before the engine's patience ends.
-fn within(timeout: Duration) -> Duration {
-    timeout.saturating_sub((timeout / 20).min(Duration::from_millis(20)))
 }

@@ -4,9 +4,17 @@
 //! that end for good with their first failure or are half-open unnoticed. `settings` tells it otherwise. A command's
 //! options hold only for `custom`; the calls for scripts drop them (`clippy.toml` forbids those).
 
+mod acked;
+mod cluster;
 mod endpoint;
 mod incidents;
+mod link;
+mod login;
 mod settings;
+mod subscriptions;
+#[cfg(feature = "__tls")]
+mod tls;
+mod topology;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +22,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fred::error::Error;
-use fred::interfaces::{ClientLike, PubsubInterface};
+use fred::interfaces::ClientLike;
 use fred::types::config::Options;
 use fred::types::{ClusterHash, CustomCommand, Value};
 use tokio::task::{AbortHandle, JoinHandle};
 
-pub(crate) use self::endpoint::Endpoint;
+pub(crate) use self::acked::{Acked, Call, Place, Wait};
+pub(crate) use self::endpoint::{Endpoint, Layout, Node};
 use self::incidents::Mishaps;
 pub(crate) use self::incidents::{Incident, Incidents};
+pub(crate) use self::link::{Known, Link};
 use self::settings::{builder, failure, options};
 use crate::fault::Failure;
 use crate::reply::Reply;
@@ -54,6 +64,15 @@ pub(crate) enum Purpose {
     Messages,
 }
 
+/// As what a command comes to a node of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Visit {
+    /// The node has the slot.
+    Owner,
+    /// The node is about to get the slot, and another one said that it has the key already.
+    Asking,
+}
+
 /// One argument of a script.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg<'a> {
@@ -76,17 +95,36 @@ impl From<Arg<'_>> for Value {
 pub(crate) struct Connection {
     client: Shared,
     terms: Terms,
+    layout: Layout,
     /// `None` when the client is somebody else's.
     router: Option<Router>,
     mishaps: Mutex<Mishaps>,
     opened: Instant,
     /// Since when nothing has been answered although something was asked, in milliseconds after `opened`; or 0.
     unheard_since: AtomicU64,
+    /// When a server was last left because it is no primary any more, in milliseconds after `opened`; or 0.
+    demoted_at: AtomicU64,
 }
 
 impl Connection {
-    /// Connects, and logs in if the endpoint says how. It is over within two limits.
+    /// Connects, and logs in if the endpoint says how. It is over within two limits, for each sentinel if there are any.
     pub(crate) async fn open(
+        endpoint: &Endpoint,
+        purpose: Purpose,
+        terms: &Terms,
+    ) -> Result<Self, Failure> {
+        let mut opened = Self::open_once(endpoint, purpose, terms).await;
+        // fred goes on to the next sentinel when one cannot be reached, but not when it is silent.
+        for endpoint in endpoint.with_another_sentinel_first() {
+            if !matches!(opened, Err(Failure::NoAnswer(_))) {
+                break;
+            }
+            opened = Self::open_once(&endpoint, purpose, terms).await;
+        }
+        opened
+    }
+
+    async fn open_once(
         endpoint: &Endpoint,
         purpose: Purpose,
         terms: &Terms,
@@ -94,22 +132,30 @@ impl Connection {
         let limit = terms.limit;
         let built = builder(endpoint, purpose, limit).build();
         let client = built.map_err(|error| failure(&error, terms.stated))?;
+        let named = |error: &Error| match (endpoint.service(), error.details()) {
+            (Some(service), "Missing primary address in response from sentinel node.") => {
+                Failure::Client(format!("no sentinel knows a primary `{service}`"))
+            }
+            _ => failure(error, terms.stated),
+        };
         let mishaps = Mutex::new(Mishaps::of(&client));
         let connecting = client.clone();
         // A task of its own: given up half-way, fred would connect all the same, and never end it.
         let connect = async move { connecting.init().await.map(Router::new) };
         let router = match terms.lodging.spawn(connect).await {
             Ok(Ok(router)) => router,
-            Ok(Err(error)) => return Err(failure(&error, terms.stated)),
+            Ok(Err(error)) => return Err(named(&error)),
             Err(error) => return Err(Failure::Client(error.to_string())),
         };
         Ok(Self {
             client,
             terms: terms.clone(),
+            layout: endpoint.layout(),
             router: Some(router),
             mishaps,
             opened: Instant::now(),
             unheard_since: AtomicU64::new(0),
+            demoted_at: AtomicU64::new(0),
         })
     }
 
@@ -121,11 +167,13 @@ impl Connection {
         }
         Ok(Self {
             mishaps: Mutex::new(Mishaps::of(&client)),
+            layout: Endpoint::of(&client).layout(),
             client,
             terms: terms.clone(),
             router: None,
             opened: Instant::now(),
             unheard_since: AtomicU64::new(0),
+            demoted_at: AtomicU64::new(0),
         })
     }
 
@@ -136,6 +184,18 @@ impl Connection {
         keys: &[&str],
         args: &[Arg<'_>],
     ) -> Result<Reply, Failure> {
+        let limit = self.terms.limit;
+        self.run_as(Visit::Owner, script, keys, args, limit).await
+    }
+
+    async fn run_as(
+        &self,
+        visit: Visit,
+        script: &Script,
+        keys: &[&str],
+        args: &[Arg<'_>],
+        limit: Duration,
+    ) -> Result<Reply, Failure> {
         let request = |script: &str| {
             let mut all: Vec<Value> = Vec::with_capacity(2 + keys.len() + args.len());
             all.push(script.into());
@@ -145,28 +205,49 @@ impl Connection {
             all
         };
         let key = keys.first().copied().unwrap_or_default();
-        let (asked, limit) = (Instant::now(), self.terms.limit);
-        let answer = self.send("EVALSHA", key, request(script.digest()), limit);
-        match answer.await {
+        let asked = Instant::now();
+        let digest = request(script.digest());
+        let answer = match self.send("EVALSHA", key, digest, visit, limit).await {
             // After a restart or `SCRIPT FLUSH`. The server remembers the script from then on.
             Err(failure) if failure.is_unknown_script() => {
                 let rest = limit.saturating_sub(asked.elapsed());
-                self.send("EVAL", key, request(script.source()), rest).await
+                let source = request(script.source());
+                self.send("EVAL", key, source, visit, rest).await
             }
             answer => answer,
-        }
+        };
+        answer.map_err(|failure| failure.within(script))
     }
 
     /// Reads one field of a hash.
     pub(crate) async fn field(&self, key: &str, field: &str) -> Result<Reply, Failure> {
+        let limit = self.terms.limit;
+        self.field_as(Visit::Owner, key, field, limit).await
+    }
+
+    async fn field_as(
+        &self,
+        visit: Visit,
+        key: &str,
+        field: &str,
+        limit: Duration,
+    ) -> Result<Reply, Failure> {
         let args = vec![key.into(), field.into()];
-        self.send("HGET", key, args, self.terms.limit).await
+        self.send("HGET", key, args, visit, limit).await
     }
 
     /// Asks for a sign of life.
     pub(crate) async fn ping(&self) -> Result<(), Failure> {
-        let pong = self.send("PING", "", Vec::new(), self.terms.limit).await?;
-        is_pong(&pong)
+        let limit = self.terms.limit;
+        let pong = self.send("PING", "", Vec::new(), Visit::Owner, limit);
+        is_pong(&pong.await?)
+    }
+
+    /// Which nodes have which slots, by this one's account.
+    async fn slots(&self) -> Result<Reply, Failure> {
+        let args = vec!["SLOTS".into()];
+        let limit = self.terms.limit;
+        self.send("CLUSTER", "", args, Visit::Owner, limit).await
     }
 
     /// Sends a command within `limit`. It is seen through when the caller goes: fred keeps a command that it could not
@@ -176,22 +257,76 @@ impl Connection {
         name: &'static str,
         key: &str,
         args: Vec<Value>,
+        visit: Visit,
         limit: Duration,
     ) -> Result<Reply, Failure> {
-        let slot = fred::util::redis_keyslot(key.as_bytes());
+        let slot = slot_of(key);
         let command = CustomCommand::new_static(name, ClusterHash::Custom(slot), false);
-        let client = self.client.with_options(&options(limit));
-        let work = async move { client.custom::<Value, Value>(command, args).await };
+        let options = self.options(limit);
+        let client = self.client.clone();
+        let work = async move {
+            match visit {
+                Visit::Owner => {
+                    let client = client.with_options(&options);
+                    client.custom::<Value, Value>(command, args).await
+                }
+                Visit::Asking => {
+                    let asking = CustomCommand::new_static("ASKING", ClusterHash::Random, false);
+                    let pipeline = client.pipeline();
+                    let queue = pipeline.with_options(&options);
+                    queue.custom::<Value, Value>(asking, Vec::new()).await?;
+                    queue.custom::<Value, Value>(command, args).await?;
+                    pipeline.last::<Value>().await
+                }
+            }
+        };
         let answer = match self.terms.lodging.see_through(work).await {
             Ok(value) => Ok(value.into()),
             Err(error) => Err(self.failure(&error)),
         };
-        if let Err(Failure::NoAnswer(_)) = answer {
-            self.unheard();
-        } else {
-            self.unheard_since.store(0, Ordering::Relaxed);
-        }
+        self.note(&answer);
         answer
+    }
+
+    /// Whether the server is heard of, and is still what it was.
+    fn note(&self, answer: &Result<Reply, Failure>) {
+        match answer {
+            Err(Failure::NoAnswer(_)) => self.unheard(),
+            Err(failure) if failure.is_from_a_replica() => self.demoted(),
+            _ => self.unheard_since.store(0, Ordering::Relaxed),
+        }
+    }
+
+    /// The options of one command.
+    fn options(&self, limit: Duration) -> Options {
+        let mut options = options(limit);
+        if self.layout == Layout::Cluster {
+            // Each redirection takes one.
+            options.max_attempts = Some(3);
+        }
+        options
+    }
+
+    /// The server is no primary any more: the sentinels know who is. Those that demote it end its connections as a rule,
+    /// but not when they do not reach it.
+    fn demoted(&self) {
+        if self.router.is_none() || self.layout != Layout::Sentinel {
+            return;
+        }
+        let now = u64::try_from(self.opened.elapsed().as_millis())
+            .unwrap_or(u64::MAX)
+            .max(1);
+        let pause = u64::try_from(self.terms.limit.as_millis() * 2).unwrap_or(u64::MAX);
+        let last = self.demoted_at.load(Ordering::Relaxed);
+        if last != 0 && now.saturating_sub(last) < pause {
+            return;
+        }
+        let noticed =
+            self.demoted_at
+                .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed);
+        if noticed.is_ok() {
+            self.replace();
+        }
     }
 
     /// A connection on which nothing has been answered for long is replaced. fred does that only where nothing new is
@@ -221,62 +356,6 @@ impl Connection {
         if noticed.is_ok() {
             self.replace();
         }
-    }
-
-    /// Subscribes, if there is a connection now, and reads one field of a hash behind that. The answer means that the
-    /// server had subscribed before it read.
-    pub(crate) async fn subscribe_and_read(
-        &self,
-        channel: &str,
-        key: &str,
-        field: &str,
-    ) -> Result<Reply, Failure> {
-        let channels = vec![channel.to_owned()];
-        let options = options(self.terms.limit);
-        let args = vec![key.into(), field.into()];
-        self.subscribe(channels, &options, "HGET", args).await
-    }
-
-    /// Subscribes on a connection that is just coming back; returns when the server has.
-    pub(crate) async fn resubscribe(&self, channels: Vec<String>) -> Result<(), Failure> {
-        let options = Options {
-            fail_fast: false,
-            ..options(self.terms.limit)
-        };
-        let pong = self
-            .subscribe(channels, &options, "PING", Vec::new())
-            .await?;
-        is_pong(&pong)
-    }
-
-    /// In one go with a command whose answer is awaited. fred tells nothing of the answer to a subscription itself; a
-    /// refusal of it is taken for the answer to whatever was sent next, which must be this command, and must not be
-    /// sent so late that the refusal is dropped instead.
-    async fn subscribe(
-        &self,
-        channels: Vec<String>,
-        options: &Options,
-        name: &'static str,
-        args: Vec<Value>,
-    ) -> Result<Reply, Failure> {
-        let command = CustomCommand::new_static(name, ClusterHash::Random, false);
-        let pipeline = self.client.pipeline();
-        let answer = async {
-            let queue = pipeline.with_options(options);
-            queue.subscribe(channels).await?;
-            queue.custom::<Value, Value>(command, args).await?;
-            pipeline.last::<Value>().await
-        };
-        answer
-            .await
-            .map(Reply::from)
-            .map_err(|error| self.failure(&error))
-    }
-
-    /// Ends a subscription, if there is a connection now; when there is none, there is no subscription either.
-    pub(crate) async fn unsubscribe(&self, channel: &str) {
-        let client = self.client.with_options(&options(self.terms.limit));
-        let _ = client.unsubscribe(channel).await;
     }
 
     /// Drops the present connection and makes a new one, which it waits for as long as for an answer.
@@ -332,6 +411,11 @@ impl Connection {
             .last()
             .map(|error| failure(error, self.terms.stated))
     }
+}
+
+/// The cluster slot of a key or a channel.
+fn slot_of(key: &str) -> u16 {
+    fred::util::redis_keyslot(key.as_bytes())
 }
 
 fn is_pong(reply: &Reply) -> Result<(), Failure> {

@@ -1,12 +1,17 @@
 //! [`Failure`]: why there is no answer, or what the answer refuses. The only file that reads the text of servers'
 //! errors.
 
+mod certificate;
+mod lacking;
+
+use std::fmt;
 use std::time::Duration;
 
-use leader_core::BackendKind;
 use leader_core::store::StoreError;
+use leader_core::{BackendKind, LossReason};
 
 use crate::reply::Oddity;
+use crate::script::Script;
 
 /// Why a command brought no usable answer, before it is known which kind of failure that is.
 #[derive(Clone, Debug)]
@@ -23,8 +28,55 @@ pub(crate) enum Failure {
     Malformed(String),
     /// Something that is not ours stands at the key.
     Foreign,
+    /// It was executed, and acknowledged by fewer replicas than it has to be.
+    TooFew(Shortage),
+    /// What was granted was gone when replicas were asked to acknowledge it.
+    Gone(LossReason),
     /// The client library's own trouble.
     Client(String),
+}
+
+/// How many replicas acknowledged, and how many had to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    pub(crate) acknowledged: u64,
+    pub(crate) needed: u32,
+    pub(crate) within: Duration,
+    /// How many replicas are connected to the server, if it has told.
+    pub(crate) connected: Option<usize>,
+    /// What they had to do: `"acknowledged"`, say.
+    pub(crate) what: &'static str,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            acknowledged,
+            needed,
+            within,
+            connected,
+            what,
+        } = self;
+        let replicas = if *needed == 1 { "replica" } else { "replicas" };
+        write!(
+            f,
+            "{acknowledged} of {needed} {replicas} {what} within {within:?}"
+        )?;
+        match connected {
+            None => Ok(()),
+            Some(1) => write!(f, "; 1 is connected"),
+            Some(connected) => write!(f, "; {connected} are connected"),
+        }
+    }
+}
+
+/// Where to ask instead. An empty host is the one that was asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// From now on.
+    Moved { slot: u16, host: String, port: u16 },
+    /// This once.
+    Ask { host: String, port: u16 },
 }
 
 impl From<Oddity> for Failure {
@@ -43,6 +95,46 @@ impl Failure {
         matches!(self, Self::Refused(words) if code(words) == "NOSCRIPT")
     }
 
+    /// It does not know the command: it is too old for it.
+    pub(crate) fn is_unknown_command(&self) -> bool {
+        matches!(self, Self::Refused(words) if words.starts_with("ERR unknown command"))
+    }
+
+    /// The server is a replica of another one.
+    pub(crate) fn is_from_a_replica(&self) -> bool {
+        matches!(self, Self::Refused(words) if code(words) == "READONLY")
+    }
+
+    /// Where the node of a cluster says that the key is, which has come to another slot owner or is about to.
+    pub(crate) fn redirect(&self) -> Option<Redirect> {
+        let Self::Refused(words) = self else {
+            return None;
+        };
+        let mut parts = words.split(' ');
+        let code = parts.next()?;
+        let slot = parts.next()?.parse().ok()?;
+        let (host, port) = parts.next()?.trim_end().rsplit_once(':')?;
+        let (host, port) = (host.to_owned(), port.parse().ok()?);
+        match code {
+            "MOVED" => Some(Redirect::Moved { slot, host, port }),
+            "ASK" => Some(Redirect::Ask { host, port }),
+            _ => None,
+        }
+    }
+
+    /// The same of a command within `script`, named if the server does not name it.
+    pub(crate) fn within(self, script: &Script) -> Self {
+        let Self::Refused(words) = self else {
+            return self;
+        };
+        let words = match lacking::commands(&words, script.source()).as_slice() {
+            [] => words,
+            [command] => format!("{words}; the command is {command}"),
+            commands => format!("{words}; the command is one of {}", commands.join(", ")),
+        };
+        Self::Refused(words)
+    }
+
     pub(crate) fn kind(&self) -> BackendKind {
         match self {
             Self::NoAnswer(_) => BackendKind::TimedOut,
@@ -51,6 +143,8 @@ impl Failure {
             Self::Refused(words) => kind_of(words),
             Self::Malformed(_) => BackendKind::MalformedReply,
             Self::Foreign => BackendKind::WrongType,
+            Self::TooFew(_) => BackendKind::TooFewReplicas,
+            Self::Gone(_) => BackendKind::NotReady,
             Self::Client(_) => BackendKind::Other,
         }
     }
@@ -62,13 +156,18 @@ impl Failure {
             Self::NotSent(None) => "not connected".to_owned(),
             Self::NotSent(Some(why)) => format!("not connected: {}", why.words()),
             Self::Refused(words) if matches!(code(words), "MOVED" | "ASK" | "CROSSSLOT") => {
-                format!(
-                    "{words}; the server is part of a cluster, for which a later version is needed"
-                )
+                format!("{words}; the server is part of a cluster: write `redis-cluster://`")
+            }
+            Self::Refused(words) if words.contains("cluster support disabled") => {
+                "the server is not part of a cluster: write `redis://`".to_owned()
             }
             Self::Refused(words) => discreet(words),
             Self::Malformed(what) => what.clone(),
             Self::Foreign => "it is a hash that this library did not write".to_owned(),
+            Self::TooFew(shortage) => shortage.to_string(),
+            Self::Gone(reason) => {
+                format!("the grant was gone before replicas could acknowledge it: {reason}")
+            }
             Self::Client(words) => words.clone(),
         }
     }
@@ -88,6 +187,11 @@ impl Failure {
         let mut words = self.words();
         if let (BackendKind::WrongType, Some(key)) = (kind, key) {
             words = format!("`{key}` holds something else ({words}); {advice}");
+        }
+        if let (BackendKind::Denied, Some(key)) = (kind, key)
+            && let Some(pattern) = lacking::pattern(&words, key)
+        {
+            words = format!("{words}; this user must be allowed `{pattern}`");
         }
         let source = ServerError {
             address: address.to_owned(),
@@ -121,6 +225,8 @@ fn kind_of(words: &str) -> BackendKind {
         "WRONGTYPE" => BackendKind::WrongType,
         _ if DENIALS.iter().any(|denial| words.contains(denial)) => BackendKind::Denied,
         _ if words.contains("max number of clients") => BackendKind::NotReady,
+        // A slot is being moved, and this key of it has moved already, or was not there.
+        _ if words.contains("attempted to access a non local key") => BackendKind::NotReady,
         _ => BackendKind::Other,
     }
 }
@@ -168,6 +274,9 @@ fn discreet(words: &str) -> String {
 /// What the system or a library says of a connection, in plain words: those in `Os { code: 111, kind:
 /// ConnectionRefused, message: "Connection refused" }` or in `Custom { kind: Uncategorized, error: "failed to .." }`.
 fn plain(words: &str) -> String {
+    if let Some(meaning) = certificate::meaning(words) {
+        return meaning.to_owned();
+    }
     let debugged = words
         .strip_prefix("Os {")
         .or_else(|| words.strip_prefix("Custom {"))
@@ -271,6 +380,10 @@ mod tests {
             ),
             ("ERR unknown command 'EVALSHA'", BackendKind::Other),
             ("MOVED 1234 10.0.0.1:6379", BackendKind::Other),
+            (
+                "ERR Script attempted to access a non local key in a cluster node script: ab12",
+                BackendKind::NotReady,
+            ),
             ("", BackendKind::Other),
         ] {
             refused(words, kind);
@@ -316,6 +429,38 @@ mod tests {
         assert!(unknown("NOSCRIPT No matching script. Please use EVAL."));
         assert!(!unknown("ERR NOSCRIPT"));
         assert!(!Failure::Cut("NOSCRIPT".to_owned()).is_unknown_script());
+    }
+
+    #[test]
+    fn a_redirection_says_where_to() {
+        let redirect = |words: &str| Failure::Refused(words.to_owned()).redirect();
+        let moved = |host: &str| Redirect::Moved {
+            slot: 1234,
+            host: host.to_owned(),
+            port: 6379,
+        };
+        assert_eq!(
+            redirect("MOVED 1234 10.0.0.1:6379"),
+            Some(moved("10.0.0.1"))
+        );
+        assert_eq!(redirect("MOVED 1234 ::1:6379"), Some(moved("::1")));
+        assert_eq!(redirect("MOVED 1234 :6379"), Some(moved("")));
+        let ask = Redirect::Ask {
+            host: "cache.internal".to_owned(),
+            port: 6379,
+        };
+        assert_eq!(redirect("ASK 1234 cache.internal:6379"), Some(ask));
+        for words in [
+            "",
+            "MOVED",
+            "MOVED 1234",
+            "MOVED 1234 a",
+            "MOVED x a:1",
+            "MOVED 1 a:b",
+            "TRYAGAIN 1 a:1",
+        ] {
+            assert_eq!(redirect(words), None, "{words:?}");
+        }
     }
 
     #[test]
@@ -368,10 +513,6 @@ mod tests {
             (
                 "Custom { kind: Uncategorized, error: \"failed to lookup address information: Name or service not known\" }",
                 "failed to lookup address information: Name or service not known",
-            ),
-            (
-                "Custom { kind: InvalidData, error: InvalidCertificate(UnknownIssuer) }",
-                "InvalidCertificate(UnknownIssuer)",
             ),
             (
                 "Custom { kind: Other, error: \"it said \\\"no\\\"\" }",

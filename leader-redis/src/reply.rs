@@ -195,6 +195,45 @@ pub(crate) fn revision(reply: &Reply) -> Result<Option<Revision>, Oddity> {
     }
 }
 
+/// Who has acknowledged what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acknowledged {
+    pub(crate) replicas: u64,
+    /// The server itself, where that is asked for.
+    pub(crate) by_server: bool,
+}
+
+/// The answer to `WAIT`, or to `WAITAOF`.
+pub(crate) fn acknowledged(reply: &Reply) -> Result<Acknowledged, Oddity> {
+    let (server, replicas) = match reply {
+        Reply::List(both) => match both.as_slice() {
+            [server, replicas] => (number(server)?, number(replicas)?),
+            _ => return Err(malformed(reply)),
+        },
+        replicas => (1, number(replicas)?),
+    };
+    Ok(Acknowledged {
+        replicas,
+        by_server: server > 0,
+    })
+}
+
+/// How many replicas are connected and up to date but for what is on its way, of what `INFO replication` tells.
+pub(crate) fn online_replicas(reply: &Reply) -> Option<usize> {
+    let Reply::Text(info) = reply else {
+        return None;
+    };
+    let replicas = info.lines().filter(|line| {
+        let number = line.strip_prefix("slave");
+        number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    });
+    Some(
+        replicas
+            .filter(|line| line.contains("state=online"))
+            .count(),
+    )
+}
+
 /// A list that starts with a word.
 fn known(reply: &Reply) -> Result<(&str, &[Reply]), Oddity> {
     let Reply::List(list) = reply else {

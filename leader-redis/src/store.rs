@@ -3,16 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures::FutureExt;
+use futures::future::join_all;
 use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
 };
-use leader_core::{Holder, LeaseOptions, LockName};
+use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
-use crate::client::{Arg, Connection};
+use crate::acks::{Acks, Answer};
+use crate::client::{Arg, Call, Link};
 use crate::fault::Failure;
 use crate::fenced::FencedKey;
 use crate::keys::Keys;
@@ -21,7 +24,8 @@ use crate::runtime::{Lodging, OwnRuntime};
 use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
-/// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
+/// A [`LeaseStore`] on Redis 6.2 or later or Valkey: one server, the primary behind sentinels, or a cluster. A clone is
+/// the same store.
 ///
 /// Made by [`RedisElectorBuilder::connect_store`](crate::RedisElectorBuilder::connect_store), for those who put an
 /// engine of their own on it, or test it; everybody else wants [`RedisElector`](crate::RedisElector).
@@ -49,7 +53,8 @@ use crate::watch::Wakeups;
 /// # Batches
 ///
 /// [`extend`](LeaseStore::extend) sends a batch as one script, during which the server does nothing else: about 5 µs for
-/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many.
+/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many. On a cluster it is one script
+/// for each slot, all at once.
 #[derive(Clone)]
 pub struct RedisStore {
     inner: Arc<Inner>,
@@ -57,7 +62,9 @@ pub struct RedisStore {
 
 /// Dropped in this order: connections before their runtime.
 struct Inner {
-    commands: Connection,
+    commands: Link,
+    /// Where leases count only once replicas have acknowledged them.
+    acks: Option<Acks>,
     wakeups: Wakeups,
     keys: Keys,
     address: String,
@@ -66,12 +73,19 @@ struct Inner {
     /// Kept for as long as the connections.
     _own_runtime: Option<OwnRuntime>,
     /// Whether it was said that releases cannot be told.
-    complained: AtomicBool,
+    cannot_tell: AtomicBool,
+    /// Whether it was said that releases cannot be heard of.
+    cannot_hear: AtomicBool,
 }
 
 impl RedisStore {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the one place that puts them together"
+    )]
     pub(crate) fn new(
-        commands: Connection,
+        commands: Link,
+        acks: Option<Acks>,
         wakeups: Wakeups,
         keys: Keys,
         address: String,
@@ -82,13 +96,15 @@ impl RedisStore {
         Self {
             inner: Arc::new(Inner {
                 commands,
+                acks,
                 wakeups,
                 keys,
                 address,
                 timeout,
                 lodging,
                 _own_runtime: own_runtime,
-                complained: AtomicBool::new(false),
+                cannot_tell: AtomicBool::new(false),
+                cannot_hear: AtomicBool::new(false),
             }),
         }
     }
@@ -123,16 +139,99 @@ impl RedisStore {
 }
 
 impl Inner {
+    /// How long a step may take.
+    fn step(&self) -> Duration {
+        let acks = self.acks.as_ref();
+        self.timeout + acks.map_or(Duration::ZERO, |acks| acks.need().patience() * 2)
+    }
+
     /// The failure in the engine's words.
     fn error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
         failure.into().at(&self.address, Some(key))
     }
 
-    async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
+    async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        let key = self.keys.record(&claim.name);
+        let token = claim.token.to_hex();
+        let slot = claim.slot.map(|slot| slot.to_string());
+        let args = [
+            Arg::Text(&token),
+            Arg::Number(micros(claim.lease)),
+            Arg::Number(u64::from(claim.slots.max(1))),
+            Arg::Text(claim.node_id.as_str()),
+            Arg::Number(claim.at_least.get()),
+            Arg::Text(slot.as_deref().unwrap_or_default()),
+        ];
+        let plain =
+            slot.is_none() && claim.at_least == Revision::default() && !self.commands.has_slots();
+        let args = if plain { &args[..4] } else { &args };
+        let mark = self.keys.mark(&claim.name, &token);
+        let answer = self.run_with_mark(&CLAIM, &key, &mark, args).await;
+        answer
+            .and_then(|answer| Ok(reply::claim(&answer)?))
+            .map_err(|failure| self.error(&key, failure))
+    }
+
+    /// A grant counts once replicas have acknowledged it; until then the slot is only kept from others.
+    async fn confirm(&self, claim: &Claim, slot: u32, limit: Duration) -> Result<(), StoreError> {
+        let (name, token) = (&claim.name, claim.token);
+        let extension = Extension::new(name.clone(), token, slot, claim.lease);
+        let failed = match self.extend(&[extension], limit).await.pop() {
+            Some(Ok(ExtendReply::Extended)) => return Ok(()),
+            Some(Ok(ExtendReply::NotHeld(reason))) => {
+                self.error(&self.keys.record(name), Failure::Gone(reason))
+            }
+            Some(Err(error)) => error,
+            _ => {
+                let words = "an extension was left unanswered".to_owned();
+                self.error(&self.keys.record(name), Failure::Malformed(words))
+            }
+        };
+        // Others may go on trying. The claim itself has been answered, so that it cannot arrive after this.
+        match self.release(&Release::new(name.clone(), token, slot)).await {
+            Ok(_) => Err(failed.not_run()),
+            Err(_) => Err(failed),
+        }
+    }
+
+    /// A script call for all, or on a cluster one for each slot, all at once.
+    async fn extend(
+        &self,
+        batch: &[Extension],
+        limit: Duration,
+    ) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<String> = batch.iter().map(|e| self.keys.record(&e.name)).collect();
+        let groups = self.commands.groups(&keys);
+        if let [_] = groups.as_slice() {
+            return self.extend_group(batch.iter(), &keys, limit).await;
+        }
+        let each = groups.iter().map(async |group| {
+            let keys: Vec<String> = group.iter().map(|at| keys[*at].clone()).collect();
+            let extensions = group.iter().map(|at| &batch[*at]);
+            (
+                group,
+                self.extend_group(extensions, &keys, limit).boxed().await,
+            )
+        });
+        let mut answers: Vec<Option<Result<ExtendReply, StoreError>>> = vec![None; batch.len()];
+        for (group, replies) in join_all(each).await {
+            for (at, reply) in group.iter().zip(replies) {
+                answers[*at] = Some(reply);
+            }
+        }
+        // Each is in one group.
+        answers.into_iter().flatten().collect()
+    }
+
+    async fn extend_group(
+        &self,
+        group: impl Iterator<Item = &Extension> + Clone,
+        keys: &[String],
+        limit: Duration,
+    ) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let tokens: Vec<String> = batch.iter().map(|e| e.token.to_hex()).collect();
-        let each = batch.iter().zip(&tokens).flat_map(|(extension, token)| {
+        let tokens: Vec<String> = group.clone().map(|e| e.token.to_hex()).collect();
+        let each = group.zip(&tokens).flat_map(|(extension, token)| {
             [
                 Arg::Text(token),
                 Arg::Number(u64::from(extension.slot)),
@@ -140,18 +239,39 @@ impl Inner {
             ]
         });
         let args: Vec<Arg<'_>> = each.collect();
-        let answers = match self.commands.run(&EXTEND, &keys, &args).await {
-            Ok(answer) => reply::extend(&answer, batch.len()).map_err(Failure::from),
-            Err(failure) => Err(failure),
+        let (answer, acknowledged) = match &self.acks {
+            None => (self.commands.run(&EXTEND, &keys, &args).await, Ok(())),
+            Some(acks) => {
+                let answer = acks.extend(Call::new(&keys, &args));
+                match tokio::time::timeout(limit, answer).await {
+                    Ok(Answer {
+                        reply,
+                        acknowledged,
+                    }) => (reply, acknowledged),
+                    Err(_) => (Err(Failure::NoAnswer(limit)), Ok(())),
+                }
+            }
         };
-        match answers {
-            Ok(answers) => answers
-                .into_iter()
-                .zip(&keys)
-                .map(|(answer, key)| answer.map_err(|oddity| self.error(key, oddity)))
-                .collect(),
-            Err(failure) => vec![Err(failure.at(&self.address, None)); batch.len()],
-        }
+        let answers = answer.and_then(|answer| Ok(reply::extend(&answer, keys.len())?));
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(failure) => {
+                // All are refused alike.
+                let denied = failure.kind() == BackendKind::Denied;
+                let key = keys.first().copied().filter(|_| denied);
+                return vec![Err(failure.at(&self.address, key)); keys.len()];
+            }
+        };
+        let each = answers.into_iter().zip(&keys);
+        each.map(|(answer, key)| match answer {
+            Ok(ExtendReply::Extended) => match &acknowledged {
+                Ok(()) => Ok(ExtendReply::Extended),
+                Err(failure) => Err(failure.at(&self.address, None)),
+            },
+            Ok(reply) => Ok(reply),
+            Err(oddity) => Err(self.error(key, Failure::from(oddity).within(&EXTEND))),
+        })
+        .collect()
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
@@ -165,15 +285,16 @@ impl Inner {
             Arg::Number(micros(release.keep)),
             Arg::Number(release.mark.map_or(0, |mark| micros(mark).max(1))),
             Arg::Text(&channel),
+            Arg::Text(self.tell()),
         ];
         let mark = self.keys.mark(&release.name, &token);
-        let answer = self.commands.run(&RELEASE, &[&key, &mark], &args).await;
+        let answer = self.run_with_mark(&RELEASE, &key, &mark, &args).await;
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
-            && !self.complained.swap(true, Ordering::Relaxed)
+            && !self.cannot_tell.swap(true, Ordering::Relaxed)
         {
-            let error = self.error(&key, Failure::Refused(words));
+            let error = self.error(&key, Failure::Refused(words).within(&RELEASE));
             tracing::warn!(%channel, %error, "releases cannot be told: waiters are not woken before leases end");
         }
         Ok(match reply {
@@ -183,6 +304,32 @@ impl Inner {
             },
             reply => reply,
         })
+    }
+
+    /// Runs a script that may need the mark of a token besides the record.
+    async fn run_with_mark(
+        &self,
+        script: &Script,
+        key: &str,
+        mark: &str,
+        args: &[Arg<'_>],
+    ) -> Result<Reply, Failure> {
+        if !self.commands.has_slots() {
+            return self.commands.run(script, &[key, mark], args).await;
+        }
+        // Of several keys, one of which has been moved or was never there, a node says to try again later.
+        let mut args = args.to_vec();
+        args.push(Arg::Text(mark));
+        self.commands.run(script, &[key], &args).await
+    }
+
+    /// The command by which scripts tell of releases.
+    fn tell(&self) -> &'static str {
+        if self.commands.has_slots() {
+            "SPUBLISH"
+        } else {
+            "PUBLISH"
+        }
     }
 
     /// How many watchers were told, when the server told `connections`: this process listens on one connection,
@@ -197,32 +344,22 @@ impl Inner {
 
 impl LeaseStore for RedisStore {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
-        let inner = &*self.inner;
-        let key = inner.keys.record(&claim.name);
-        let token = claim.token.to_hex();
-        let slot = claim.slot.map(|slot| slot.to_string());
-        let args = [
-            Arg::Text(&token),
-            Arg::Number(micros(claim.lease)),
-            Arg::Number(u64::from(claim.slots.max(1))),
-            Arg::Text(claim.node_id.as_str()),
-            Arg::Number(claim.at_least.get()),
-            Arg::Text(slot.as_deref().unwrap_or_default()),
-        ];
-        let plain = slot.is_none() && claim.at_least == Revision::default();
-        let args = if plain { &args[..4] } else { &args };
-        let mark = inner.keys.mark(&claim.name, &token);
-        let answer = inner.commands.run(&CLAIM, &[&key, &mark], args).await;
-        answer
-            .and_then(|answer| Ok(reply::claim(&answer)?))
-            .map_err(|failure| inner.error(&key, failure))
+        let (inner, asked) = (&*self.inner, Instant::now());
+        let reply = inner.claim(claim).await?;
+        if let (ClaimReply::Granted { slot, .. }, Some(_)) = (&reply, &inner.acks) {
+            let rest = within(inner.step()).saturating_sub(asked.elapsed());
+            // Boxed: whoever awaits an attempt has all of this in the type of his own future.
+            inner.confirm(claim, *slot, rest).boxed().await?;
+        }
+        Ok(reply)
     }
 
     async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
         if batch.is_empty() {
             return Vec::new();
         }
-        self.inner.extend(batch).await
+        let limit = within(self.inner.step());
+        self.inner.extend(batch, limit).await
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
@@ -244,7 +381,16 @@ impl LeaseStore for RedisStore {
             .watch(inner.keys.channel(name), &key, since, hints);
         match tokio::time::timeout(inner.timeout, watch).await {
             Ok(Ok(watch)) => Ok(Watching::new(watch)),
-            Ok(Err(failure)) => Err(inner.error(&key, failure)),
+            Ok(Err(failure)) => {
+                let denied = failure.kind() == BackendKind::Denied;
+                let error = inner.error(&key, failure);
+                // Waiters go on without, so nobody else would say it.
+                if denied && !inner.cannot_hear.swap(true, Ordering::Relaxed) {
+                    let channel = inner.keys.channel(name);
+                    tracing::warn!(%channel, %error, "releases cannot be heard of: waiters are not woken before leases end");
+                }
+                Err(error)
+            }
             Err(_) => Err(inner.error(&key, Failure::NoAnswer(inner.timeout))),
         }
     }
@@ -264,21 +410,32 @@ impl LeaseStore for RedisStore {
         let channel = inner.keys.channel(name);
         let answer = inner
             .commands
-            .run(&EVICT, &[&key], &[Arg::Text(&channel)])
+            .run(
+                &EVICT,
+                &[&key],
+                &[Arg::Text(&channel), Arg::Text(inner.tell())],
+            )
             .await;
         answer
             .and_then(|answer| Ok(reply::evict(&answer)?))
             .map_err(|failure| inner.error(&key, failure))
     }
 
+    /// With acknowledgement by replicas, twice the time for that is on top: a lease may have to wait for others to be
+    /// acknowledged before it can be.
     fn command_timeout(&self) -> Duration {
-        self.inner.timeout
+        self.inner.step()
     }
 
     /// Closes the connections that this store opened. A client that was passed in goes on.
     async fn close(&self) {
         let inner = &*self.inner;
-        tokio::join!(inner.wakeups.close(), inner.commands.close());
+        let acks = async {
+            if let Some(acks) = &inner.acks {
+                acks.close().await;
+            }
+        };
+        tokio::join!(inner.wakeups.close(), inner.commands.close(), acks);
     }
 }
 
@@ -290,6 +447,12 @@ impl fmt::Debug for RedisStore {
             .field("wakeups", &self.inner.wakeups)
             .finish_non_exhaustive()
     }
+}
+
+/// What of `timeout` the connection itself may use: a little less, so that its own error, which knows the server,
+/// comes before the engine's patience ends.
+pub(crate) fn within(timeout: Duration) -> Duration {
+    timeout.saturating_sub((timeout / 20).min(Duration::from_millis(20)))
 }
 
 /// Durations beyond what a lease can be are as good as that.

@@ -1,4 +1,4 @@
-//! [`Wakeups`]: tells waiters of releases, over one subscriber connection that is made with the first of them.
+//! [`Wakeups`]: tells waiters of releases, over a subscriber connection that is made with the first of them.
 
 mod listener;
 mod registry;
@@ -13,13 +13,15 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use self::listener::{Listening, Order, recover};
 use self::registry::Watchers;
-use crate::client::{Connection, Endpoint, Purpose, Terms};
+use crate::client::{Endpoint, Known, Link, Terms};
 use crate::fault::Failure;
 use crate::reply;
 
 /// The watchers of one store.
 pub(crate) struct Wakeups {
     endpoint: Endpoint,
+    /// The cluster's nodes, if the connection for commands knows them.
+    known: Option<Known>,
     terms: Terms,
     watchers: Arc<Watchers>,
     listener: tokio::sync::Mutex<Present>,
@@ -37,7 +39,7 @@ enum Present {
 }
 
 struct Listener {
-    connection: Arc<Connection>,
+    link: Arc<Link>,
     orders: mpsc::UnboundedSender<Order>,
     task: AbortHandle,
 }
@@ -49,9 +51,10 @@ impl Drop for Listener {
 }
 
 impl Wakeups {
-    pub(crate) fn new(endpoint: Endpoint, terms: Terms) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, known: Option<Known>, terms: Terms) -> Self {
         Self {
             endpoint,
+            known,
             terms,
             watchers: Arc::default(),
             listener: tokio::sync::Mutex::default(),
@@ -68,7 +71,7 @@ impl Wakeups {
         since: Revision,
         hints: HintSender,
     ) -> Result<Watch, Failure> {
-        let (connection, orders) = self.listener().await?;
+        let (link, orders) = self.listener().await?;
         let watch = Watch {
             id: self.watchers.add(&channel, hints.clone()),
             watchers: self.watchers.clone(),
@@ -86,7 +89,7 @@ impl Wakeups {
         let field = match answer.await.map_err(|_| gone())? {
             Ok(field) => field,
             Err(failure) => {
-                recover(&connection, &failure).await;
+                recover(&link, &failure).await;
                 return Err(failure);
             }
         };
@@ -101,7 +104,7 @@ impl Wakeups {
         u32::try_from(self.watchers.count(channel)).unwrap_or(u32::MAX)
     }
 
-    async fn listener(&self) -> Result<(Arc<Connection>, mpsc::UnboundedSender<Order>), Failure> {
+    async fn listener(&self) -> Result<(Arc<Link>, mpsc::UnboundedSender<Order>), Failure> {
         let mut present = self.listener.lock().await;
         if self.closed.load(Ordering::Acquire) {
             return Err(Failure::NotSent(None));
@@ -110,7 +113,7 @@ impl Wakeups {
         loop {
             match &mut *present {
                 Present::Listening(listener) if !listener.orders.is_closed() => {
-                    return Ok((listener.connection.clone(), listener.orders.clone()));
+                    return Ok((listener.link.clone(), listener.orders.clone()));
                 }
                 Present::Nobody | Present::Listening(_) => {
                     begun = true;
@@ -134,18 +137,15 @@ impl Wakeups {
 
     fn listen(&self) -> JoinHandle<Result<Listener, Failure>> {
         let (endpoint, terms) = (self.endpoint.clone(), self.terms.clone());
-        let watchers = self.watchers.clone();
+        let (known, watchers) = (self.known.clone(), self.watchers.clone());
         self.terms.lodging.spawn(async move {
-            let connection = Connection::open(&endpoint, Purpose::Messages, &terms).await?;
-            let connection = Arc::new(connection);
+            let link = Link::listen(&endpoint, known, &terms).await?;
+            link.may_unsubscribe().await?;
+            let link = Arc::new(link);
             let (orders, received) = mpsc::unbounded_channel();
-            let listening = Listening::new(connection.clone(), watchers, received, terms.limit);
+            let listening = Listening::new(link.clone(), watchers, received, terms.limit);
             let task = terms.lodging.spawn(listening.run()).abort_handle();
-            Ok(Listener {
-                connection,
-                orders,
-                task,
-            })
+            Ok(Listener { link, orders, task })
         })
     }
 
@@ -158,7 +158,7 @@ impl Wakeups {
             Present::Connecting(listening) => listening.abort(),
             Present::Listening(listener) => {
                 listener.task.abort();
-                listener.connection.close().await;
+                listener.link.close().await;
             }
         }
     }

@@ -8,8 +8,8 @@ use link::{Link, Mode, Rules};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -47,7 +47,7 @@ pub struct Proxy {
 
 /// What the proxy's links tell about themselves.
 struct Shared {
-    server: SocketAddr,
+    server: Mutex<SocketAddr>,
     /// The open links, and whether bytes of theirs were lost.
     links: watch::Sender<BTreeMap<u64, Loss>>,
     traps: Traps,
@@ -76,7 +76,7 @@ impl Proxy {
             listener.unwrap_or_else(|error| panic!("the proxy gets no port: {error}"));
         let (rules, watched) = watch::channel(Rules::default());
         let shared = Arc::new(Shared {
-            server: addr,
+            server: Mutex::new(addr),
             links: watch::Sender::new(BTreeMap::new()),
             traps: Traps::default(),
             held: AtomicUsize::new(0),
@@ -141,6 +141,15 @@ impl Proxy {
         self.rules.send_modify(|rules| rules.closed_before = next);
         self.until_links(|links| links.range(..next).next().is_none())
             .await;
+    }
+
+    /// Leads new connections to another server, as an address does that moves to the new primary in a failover.
+    pub fn lead_to(&self, addr: SocketAddr) {
+        *self
+            .shared
+            .server
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = addr;
     }
 
     /// Swallows every byte in both directions. Connections stay open and new ones are accepted: the far side is dead
@@ -270,7 +279,8 @@ async fn serve(listener: TcpListener, rules: watch::Receiver<Rules>, shared: Arc
             .send_modify(|links| _ = links.insert(id, Loss::Nothing));
         let (rules, shared) = (rules.clone(), Arc::clone(&shared));
         tokio::spawn(async move {
-            let parked = if let Ok(server) = TcpStream::connect(shared.server).await {
+            let server = *shared.server.lock().unwrap_or_else(PoisonError::into_inner);
+            let parked = if let Ok(server) = TcpStream::connect(server).await {
                 Link::new(id, client, server, rules, Arc::clone(&shared))
                     .run()
                     .await

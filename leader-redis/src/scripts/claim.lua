@@ -1,7 +1,8 @@
 -- claim: takes the lowest free slot of a name, or says why not.
 --
 -- KEYS[1]  the name's record
--- KEYS[2]  the mark of the attempt's token
+-- KEYS[2]  the mark of the attempt's token; on a cluster it is the last argument instead, since a slot
+--          that is being moved refuses several keys
 -- ARGV[1]  the attempt's token, 32 hexadecimal digits
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
@@ -50,7 +51,7 @@ if #record > 0 and not last then return {'foreign'} end
 local floor, only
 if ARGV[5] then floor, only = tonumber(ARGV[5]), tonumber(ARGV[6]) end
 
-local marked = ends and ends > now and redis.call('EXISTS', KEYS[2]) == 1
+local marked = ends and ends > now and redis.call('EXISTS', KEYS[2] or ARGV[#ARGV]) == 1
 if marked or (not mine and (live >= slots or (only and held[only]))) then
   -- A write that changes nothing: a server that cannot grant must say so, and not that somebody else leads.
   redis.call('HDEL', key, '')

@@ -2,6 +2,7 @@
 --
 -- KEYS[1]  the name's record (see claim.lua)
 -- ARGV[1]  the channel of the name's watchers
+-- ARGV[2]  how they are told (see release.lua)
 --
 -- Replies  {'evicted', how many slots were taken}
 --          {'foreign'}  the hash at the key is not ours
@@ -40,5 +41,13 @@ if type(redis.pcall('HSET', key, 'f', revised, unpack(freed))) == 'table' then
   redis.call('HDEL', key, '')
   redis.call('HSET', key, 'f', revised, unpack(freed))
 end
-redis.pcall('PUBLISH', ARGV[1], revised .. ':0')
+local tell = ARGV[2]
+if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then
+  tell = redis.pcall('EXISTS', ARGV[1]) == 1 and 'PUBLISH'
+end
+if tell == 'PUBLISH' then
+  redis.pcall('PUBLISH', ARGV[1], revised .. ':0')
+elseif tell then
+  redis.pcall('SPUBLISH', ARGV[1], revised .. ':0')
+end
 return {'evicted', #freed / 2}

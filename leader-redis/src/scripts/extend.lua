@@ -5,6 +5,9 @@
 -- ARGV[3 * i - 1]   its slot
 -- ARGV[3 * i]       how many microseconds it lives from now, at least
 --
+-- A lease that is extended is written, also when it does not end later than before: who waits afterwards for replicas
+-- to acknowledge waits for the last *write* of the connection (before Redis 7.2, for all that came before).
+--
 -- Reply    a list with a text for each lease: 'extended', or 'expired', 'taken', 'deleted' when the token was not in
 --          force, 'foreign' when the hash at the key is not ours, or '!' and the server's words when it refused
 local time = redis.call('TIME')
@@ -34,19 +37,18 @@ for i = 1, #KEYS do
     else
       reply = 'extended'
       local later = now + lease
-      if later > expiry then
-        local a = later % 1000000
-        local expires = string.format('%010d%06d', (later - a) / 1000000, a)
-        local extended = token .. expires .. sub(entry, 49)
-        done = redis.pcall('HSET', key, slot, extended)
-        if type(done) == 'table' then
-          -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
-          done = redis.pcall('HDEL', key, '')
-          if type(done) ~= 'table' then done = redis.pcall('HSET', key, slot, extended) end
-        end
-        if type(done) ~= 'table' and redis.call('PTTL', key) < lease / 1000 + 43200000 then
-          done = redis.pcall('PEXPIRE', key, math.ceil(lease / 1000) + 86400000)
-        end
+      if later < expiry then later = expiry end
+      local a = later % 1000000
+      local expires = string.format('%010d%06d', (later - a) / 1000000, a)
+      local extended = token .. expires .. sub(entry, 49)
+      done = redis.pcall('HSET', key, slot, extended)
+      if type(done) == 'table' then
+        -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+        done = redis.pcall('HDEL', key, '')
+        if type(done) ~= 'table' then done = redis.pcall('HSET', key, slot, extended) end
+      end
+      if type(done) ~= 'table' and redis.call('PTTL', key) < lease / 1000 + 43200000 then
+        done = redis.pcall('PEXPIRE', key, math.ceil(lease / 1000) + 86400000)
       end
     end
   end

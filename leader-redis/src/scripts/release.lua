@@ -1,19 +1,23 @@
 -- release: ends the tenure of a token, tells watchers, and leaves a mark for the token if asked to.
 --
 -- KEYS[1]  the name's record (see claim.lua)
--- KEYS[2]  the mark of the token
+-- KEYS[2]  the mark of the token; on a cluster it is the last argument instead, since a slot
+--          that is being moved refuses several keys
 -- ARGV[1]  the token, 32 hexadecimal digits
 -- ARGV[2]  the slot that was granted, or '' when any slot may hold the token
 -- ARGV[3]  for how many microseconds the slot stays taken
 -- ARGV[4]  for how many microseconds claims of the token are refused; 0 for no mark
 -- ARGV[5]  the channel of the name's watchers
+-- ARGV[6]  how they are told: PUBLISH, or SPUBLISH on a cluster
 --
 -- Replies  {'released', revision, how many watchers were told}
 --          {'released', revision, why none could be told}
 --          {'expired'}, {'taken'}, {'deleted'}  the token was not in force, and why
 --          {'foreign'}  the hash at the key is not ours
 --
--- Watchers are told `<revision>:<microseconds until the slot is free>`.
+-- Watchers are told `<revision>:<microseconds until the slot is free>`. A server before Redis 7 has no SPUBLISH, and its
+-- cluster passes on what is published to every node: there a release is told only while a key of the channel's name says
+-- that somebody waits.
 local key, token, slot, mark = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[4])
 local sub = string.sub
 local last, entry
@@ -62,7 +66,15 @@ if entry and sub(entry, 1, 32) == token then
       redis.call('HSET', key, 'f', revised, slot, value)
     end
     -- Not worth failing for: the slot is free, and a watcher that hears nothing asks again by itself.
-    local told = redis.pcall('PUBLISH', ARGV[5], revised .. ':' .. keep)
+    local tell, told = ARGV[6], 0
+    if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then
+      tell = redis.pcall('EXISTS', ARGV[5]) == 1 and 'PUBLISH'
+    end
+    if tell == 'PUBLISH' then
+      told = redis.pcall('PUBLISH', ARGV[5], revised .. ':' .. keep)
+    elseif tell then
+      told = redis.pcall('SPUBLISH', ARGV[5], revised .. ':' .. keep)
+    end
     if type(told) == 'table' then told = told.err end
     reply = {'released', revision, told}
   else
@@ -81,7 +93,7 @@ if reply[1] ~= 'released' then
 end
 if mark > 0 then
   local lives, ends, latest = mark / 1000, now + mark, tonumber(redis.call('HGET', key, 'm') or nil)
-  redis.call('SET', KEYS[2], '', 'PX', math.ceil(lives))
+  redis.call('SET', KEYS[2] or ARGV[#ARGV], '', 'PX', math.ceil(lives))
   if not last then
     redis.call('HSET', key, 'f', 0, 'm', ends)
   elseif not latest or ends > latest then

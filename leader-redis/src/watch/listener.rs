@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::registry::Watchers;
-use crate::client::{Connection, Incident, Incidents};
+use crate::client::{Incident, Incidents, Link};
 use crate::fault::Failure;
 use crate::reply::Reply;
 
@@ -34,12 +34,12 @@ pub(super) enum Order {
     Settle { channel: String },
 }
 
-/// A subscription under way: its channel and the answer.
-type Asked = Pin<Box<dyn Future<Output = (String, Result<Reply, Failure>)> + Send>>;
+/// A subscription under way: its channel and the answer; or the end of one, of which there is nothing to note.
+type Asked = Pin<Box<dyn Future<Output = Option<(String, Result<Reply, Failure>)>> + Send>>;
 
 /// The listener at work.
 pub(super) struct Listening {
-    connection: Arc<Connection>,
+    link: Arc<Link>,
     watchers: Arc<Watchers>,
     orders: mpsc::UnboundedReceiver<Order>,
     incidents: Incidents,
@@ -47,8 +47,7 @@ pub(super) struct Listening {
     subscribed: HashSet<String>,
     /// Subscriptions under way.
     asked: FuturesUnordered<Asked>,
-    /// Whether the subscriptions are known to stand.
-    intact: bool,
+    standing: Standing,
     /// When to look after the connection again, while somebody watches.
     next_beat: Instant,
     heartbeat: Duration,
@@ -56,38 +55,54 @@ pub(super) struct Listening {
     retry: Duration,
 }
 
+/// What is known of the subscriptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Intact,
+    /// Those that are known to be subscribed are; others are not, as far as is known.
+    InPart,
+    /// All may be gone.
+    Unknown,
+}
+
 /// How often a quiet connection is asked for a sign of life while somebody watches: one that is half-open would never
-/// tell anything again. Not so often that the next question hides from fred that the last one was not answered.
-fn heartbeat(limit: Duration) -> Duration {
-    (limit * 10)
-        .clamp(Duration::from_secs(1), Duration::from_secs(5))
+/// tell anything again. Not so often that the next question hides from fred that the last one was not answered. On a
+/// cluster more often, as this is also how it is known that a slot has moved.
+fn heartbeat(limit: Duration, link: &Link) -> Duration {
+    let (first, longest) = if link.has_slots() { (4, 2) } else { (10, 5) };
+    (limit * first)
+        .clamp(Duration::from_secs(1), Duration::from_secs(longest))
         .max(limit * 3)
 }
 
 impl Listening {
     pub(super) fn new(
-        connection: Arc<Connection>,
+        link: Arc<Link>,
         watchers: Arc<Watchers>,
         orders: mpsc::UnboundedReceiver<Order>,
         limit: Duration,
     ) -> Self {
         Self {
-            incidents: connection.incidents(),
-            connection,
+            incidents: link.incidents(),
+            heartbeat: heartbeat(limit, &link),
+            link,
             watchers,
             orders,
             subscribed: HashSet::new(),
             asked: FuturesUnordered::new(),
-            intact: true,
+            standing: Standing::Intact,
             next_beat: Instant::now(),
-            heartbeat: heartbeat(limit),
             retry: limit.max(Duration::from_millis(100)),
         }
     }
 
+    fn intact(&self) -> bool {
+        self.standing == Standing::Intact
+    }
+
     pub(super) async fn run(mut self) {
         loop {
-            let watched = !self.intact || !self.subscribed.is_empty();
+            let watched = !self.intact() || !self.subscribed.is_empty();
             tokio::select! {
                 order = self.orders.recv() => match order {
                     Some(order) => self.obey(order).await,
@@ -96,17 +111,17 @@ impl Listening {
                 incident = self.incidents.next() => match incident {
                     Incident::Message { channel, text } => {
                         self.watchers.tell(&channel, hint(&text));
-                        if self.intact {
+                        if self.intact() {
                             self.next_beat = Instant::now() + self.heartbeat;
                         }
                     }
                     Incident::Lost => self.watchers.tell_all(Hint::Missed),
                     Incident::Reconnected => {
                         // After a failure to restore, not before its pause is over.
-                        if self.intact {
+                        if self.intact() {
                             self.next_beat = Instant::now();
                         }
-                        self.intact = false;
+                        self.standing = Standing::Unknown;
                     }
                     Incident::Closed => return self.watchers.tell_all(Hint::Missed),
                 },
@@ -120,88 +135,109 @@ impl Listening {
         match order {
             Order::Subscribe { done, .. } if done.is_closed() => {}
             Order::Subscribe { channel, key, done } => {
-                let connection = self.connection.clone();
+                let link = self.link.clone();
                 let known = self.subscribed.contains(&channel);
-                let mut asked: Asked = Box::pin(async move {
+                self.ask(Box::pin(async move {
                     let answer = if known {
-                        connection.field(&key, "f").await
+                        link.field(&key, "f").await
                     } else {
-                        connection.subscribe_and_read(&channel, &key, "f").await
+                        link.subscribe_and_read(&channel, &key, "f").await
                     };
                     let _ = done.send(answer.clone());
-                    (channel, answer)
-                });
-                // Polled here for the first time, which puts it in the queue: so that orders are sent in their order,
-                // though none waits for the answer to another.
-                match poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await {
-                    Poll::Ready(answered) => self.note(answered),
-                    Poll::Pending => self.asked.push(asked),
-                }
+                    Some((channel, answer))
+                }))
+                .await;
             }
             Order::Settle { channel } => {
                 if !self.watchers.has(&channel) {
                     self.subscribed.remove(&channel);
                     // Also when it is not known to be subscribed: it may be yet.
-                    self.connection.unsubscribe(&channel).await;
+                    let link = self.link.clone();
+                    self.ask(Box::pin(async move {
+                        link.unsubscribe(&channel).await;
+                        None
+                    }))
+                    .await;
                 }
             }
         }
     }
 
-    fn note(&mut self, (channel, answer): (String, Result<Reply, Failure>)) {
+    /// Polls the request here for the first time, which puts it in the queue: so that orders are sent in their order,
+    /// though none waits for the answer to another.
+    async fn ask(&mut self, mut asked: Asked) {
+        match poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await {
+            Poll::Ready(answered) => self.note(answered),
+            Poll::Pending => self.asked.push(asked),
+        }
+    }
+
+    fn note(&mut self, answered: Option<(String, Result<Reply, Failure>)>) {
+        let Some((channel, answer)) = answered else {
+            return;
+        };
         // Whoever has gone meanwhile has left an order to unsubscribe.
         if answer.is_ok() && self.watchers.has(&channel) {
-            if self.subscribed.is_empty() && self.intact {
+            if self.subscribed.is_empty() && self.intact() {
                 self.next_beat = Instant::now() + self.heartbeat;
             }
             self.subscribed.insert(channel);
         }
     }
 
-    /// Restores the subscriptions if they may be gone; else asks for a sign of life, in want of which fred makes a new
-    /// connection.
+    /// Restores the subscriptions that may be gone; else looks whether they still stand.
     async fn beat(&mut self) {
-        if self.intact {
-            self.next_beat = Instant::now() + self.heartbeat;
-            let _ = self.connection.ping().await;
-            return;
-        }
-        if let Err(failure) = self.restore().await {
-            tracing::debug!(?failure, "no subscriptions yet after a reconnect");
-            self.next_beat = Instant::now() + self.retry;
-            if recover(&self.connection, &failure).await {
-                // Refused for good, it seems: asking every now and then is all that is left.
-                self.watchers.tell_all(Hint::Missed);
-            }
+        let result = if self.intact() {
+            let channels = self.subscribed.iter().cloned().collect();
+            let (standing, result) = self.link.look_after(channels).await;
+            self.subscribed = standing.into_iter().collect();
+            result
         } else {
-            self.intact = true;
+            self.restore().await
+        };
+        let Err(failure) = result else {
+            self.standing = Standing::Intact;
             self.next_beat = Instant::now() + self.heartbeat;
+            return;
+        };
+        tracing::debug!(?failure, "not all subscriptions stand");
+        self.standing = Standing::InPart;
+        self.next_beat = Instant::now() + self.retry;
+        if recover(&self.link, &failure).await {
+            // Refused for good, it seems: asking every now and then is all that is left.
+            self.watchers.tell_all(Hint::Missed);
         }
     }
 
     async fn restore(&mut self) -> Result<(), Failure> {
-        let channels = self.watchers.channels();
-        self.subscribed.clear();
+        if self.standing == Standing::Unknown {
+            self.subscribed.clear();
+            self.standing = Standing::InPart;
+        }
+        let mut channels = self.watchers.channels();
+        channels.retain(|channel| !self.subscribed.contains(channel));
         if channels.is_empty() {
             return Ok(());
         }
-        self.connection.resubscribe(channels.clone()).await?;
-        // Only now: who asks again from here on misses nothing.
-        self.subscribed.extend(channels);
-        self.watchers.tell_all(Hint::Missed);
-        Ok(())
+        let (subscribed, result) = self.link.resubscribe(channels).await;
+        for channel in subscribed {
+            // Only now: who asks again from here on misses nothing.
+            self.watchers.tell(&channel, Hint::Missed);
+            self.subscribed.insert(channel);
+        }
+        result
     }
 }
 
 /// A refused subscription is answered out of turn: fred takes the refusal for the answer to the next command, and every
 /// later answer for that of the command before. Only a new connection sets that right. Answers whether it came to that.
-pub(super) async fn recover(connection: &Connection, failure: &Failure) -> bool {
+pub(super) async fn recover(link: &Link, failure: &Failure) -> bool {
     let out_of_turn = matches!(
         failure.kind(),
         BackendKind::Denied | BackendKind::MalformedReply
     );
     if out_of_turn {
-        connection.reconnect().await;
+        link.reconnect().await;
     }
     out_of_turn
 }

@@ -139,8 +139,19 @@ impl<S: LeaseStore> Candidate<'_, S> {
         self.ask(self.claim_of(lease)).await
     }
 
+    /// Of a grant that was not answered before its lease was over, a store may say that it failed: it is asked again.
     async fn ask(&self, claim: Claim) -> ClaimReply {
-        answered("claim", self.store.claim(&claim).await)
+        let begun = Instant::now();
+        loop {
+            let asked = Instant::now();
+            match self.store.claim(&claim).await {
+                Err(error)
+                    if error.kind().is_transient()
+                        && asked.elapsed() >= less_drift(claim.lease)
+                        && begun.elapsed() < PATIENCE => {}
+                reply => return answered("claim", reply),
+            }
+        }
     }
 
     pub(super) async fn elected(&self, lease: Duration, promise: &str) -> Grant {

@@ -1,0 +1,179 @@
+//! Writes, and behind them the wait until replicas have acknowledged them.
+//!
+//! A server that is told to wait does so for what was written on *the same connection*, and answers at once on a
+//! connection that has written nothing: as if all was well. So both go in one pipeline, which the client library writes
+//! to one connection or fails; it connects anew only between pipelines, and sends nothing a second time.
+
+use std::time::Duration;
+
+use fred::error::Error;
+use fred::interfaces::ClientLike;
+use fred::types::{ClusterHash, CustomCommand, Value};
+
+use super::settings::options;
+use super::{Arg, Connection, Visit, slot_of};
+use crate::fault::Failure;
+use crate::reply::Reply;
+use crate::script::Script;
+
+/// What a script is to be run on.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    slot: u16,
+    args: Vec<Value>,
+}
+
+impl Call {
+    /// On `keys`, the first of which decides the cluster slot.
+    pub(crate) fn new(keys: &[&str], args: &[Arg<'_>]) -> Self {
+        let first = keys.first().copied().unwrap_or_default();
+        let count = Value::from(Arg::Number(keys.len() as u64));
+        let keys = keys.iter().map(|key| Value::from(*key));
+        let args = args.iter().map(|arg| Value::from(*arg));
+        Self {
+            slot: slot_of(first),
+            args: [count].into_iter().chain(keys).chain(args).collect(),
+        }
+    }
+
+    fn of(&self, script: &str) -> Vec<Value> {
+        let mut all = Vec::with_capacity(1 + self.args.len());
+        all.push(script.into());
+        all.extend_from_slice(&self.args);
+        all
+    }
+}
+
+/// Whose acknowledgement is waited for, and how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) replicas: u32,
+    pub(crate) limit: Duration,
+    pub(crate) place: Place,
+}
+
+/// Where a replica has to have what it acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Memory,
+    /// Then the server itself has to have it there as well.
+    Disk,
+}
+
+impl Wait {
+    fn command(self) -> (&'static str, Vec<Value>) {
+        // Zero would be for ever.
+        let millis = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+        let limit = Value::from(Arg::Number(millis.max(1)));
+        let replicas = Value::from(Arg::Number(u64::from(self.replicas)));
+        match self.place {
+            Place::Memory => ("WAIT", vec![replicas, limit]),
+            Place::Disk => ("WAITAOF", vec![Value::Integer(1), replicas, limit]),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Acked {
+    /// The scripts' answers, one for each call.
+    pub(crate) answers: Vec<Result<Reply, Failure>>,
+    /// The answer to the wait.
+    pub(crate) waited: Result<Reply, Failure>,
+}
+
+impl Connection {
+    /// Runs a script once for each call, then waits.
+    pub(crate) async fn run_and_wait(&self, script: &Script, calls: &[Call], wait: Wait) -> Acked {
+        let (by_digest, by_source) = (("EVALSHA", script.digest()), ("EVAL", script.source()));
+        let acked = self.pipeline(by_digest, by_digest, calls, wait).await;
+        match acked.answers.first() {
+            // What was waited for is then nothing, or what was written before.
+            Some(Err(failure)) if failure.is_unknown_script() => {
+                self.pipeline(by_source, by_digest, calls, wait).await
+            }
+            _ => acked,
+        }
+    }
+
+    async fn pipeline(
+        &self,
+        first: (&'static str, &str),
+        others: (&'static str, &str),
+        calls: &[Call],
+        wait: Wait,
+    ) -> Acked {
+        let pipeline = self.client.pipeline();
+        let options = options(self.terms.limit);
+        let queue = pipeline.with_options(&options);
+        let how = std::iter::once(first).chain(std::iter::repeat(others));
+        let scripts = calls
+            .iter()
+            .zip(how)
+            .map(|(call, (name, script))| (name, call.slot, call.of(script)));
+        let slot = calls.first().map_or(0, |call| call.slot);
+        let (name, args) = wait.command();
+        let mut refused = None;
+        for (name, slot, args) in scripts.chain([(name, slot, args)]) {
+            let command = CustomCommand::new_static(name, ClusterHash::Custom(slot), false);
+            if let Err(error) = queue.custom::<Value, Value>(command, args).await {
+                refused = Some(error);
+            }
+        }
+        let mut results = match refused {
+            Some(error) => vec![Err(error)],
+            None => pipeline.try_all::<Value>().await,
+        };
+        if results.len() != calls.len() + 1 {
+            // It failed as a whole.
+            let error = results.into_iter().find_map(Result::err);
+            let failure = match error {
+                Some(error) => self.failure(&error),
+                None => Failure::Malformed("a pipeline was left unanswered".to_owned()),
+            };
+            self.note(&Err(failure.clone()));
+            return Acked {
+                answers: vec![Err(failure.clone()); calls.len()],
+                waited: Err(failure),
+            };
+        }
+        let mut read = |result: Result<Value, Error>| {
+            let answer = result
+                .map(Reply::from)
+                .map_err(|error| self.failure(&error));
+            self.note(&answer);
+            answer
+        };
+        let waited = results.pop().map_or(Err(Failure::NotSent(None)), &mut read);
+        Acked {
+            answers: results.into_iter().map(read).collect(),
+            waited,
+        }
+    }
+
+    /// Whether the server has the command at all, allows it, and can do it; waits for nobody.
+    pub(crate) async fn can_wait(&self, place: Place) -> Result<(), Failure> {
+        let nobody = Wait {
+            replicas: 0,
+            limit: Duration::from_millis(1),
+            place,
+        };
+        let (name, args) = nobody.command();
+        match self
+            .send(name, "", args, Visit::Owner, self.terms.limit)
+            .await
+        {
+            Err(failure) if failure.is_unknown_command() => Err(Failure::Client(format!(
+                "the server has no `{name}`; it came with Redis 7.2, and all of Valkey have it"
+            ))),
+            answer => answer.map(|_| ()),
+        }
+    }
+
+    /// What the server tells of its replicas.
+    pub(crate) async fn replication(&self) -> Result<Reply, Failure> {
+        let args = vec!["replication".into()];
+        self.send("INFO", "", args, Visit::Owner, self.terms.limit)
+            .await
+    }
+}
