@@ -37,10 +37,12 @@
 mod acks;
 mod builder;
 mod client;
+mod connect;
 mod elector;
 mod fault;
 mod fenced;
 mod keys;
+mod quorum;
 mod reply;
 mod runtime;
 mod script;
@@ -52,4 +54,5 @@ pub use builder::RedisElectorBuilder;
 pub use elector::RedisElector;
 pub use fenced::{FencedKey, FencedValue};
 pub use fred;
+pub use quorum::{RedisQuorumBuilder, RedisQuorumElector};
 pub use store::RedisStore;
