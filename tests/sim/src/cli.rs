@@ -8,12 +8,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::plan::Plan;
+use crate::quorum;
 use crate::run::{Tracing, play};
 use crate::shrink::shrink;
 use crate::tally::Tally;
+use crate::world::Violation;
 
 const USAGE: &str = "usage: sim [--seeds N] [--from S] [--threads T]   play N seeds from S on
        sim --seed X [--trace]                      play one seed
+       --topology quorum: candidates on five servers, of which a majority decides
        --quick: say only which seed failed, unshrunk";
 
 /// What is asked for.
@@ -25,6 +28,38 @@ struct Order {
     trace: bool,
     threads: usize,
     quick: bool,
+    topology: Topology,
+}
+
+/// What the candidates stand before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Topology {
+    Single,
+    Quorum,
+}
+
+impl Topology {
+    /// What does not hold of `seed`, and what it went through.
+    fn play(self, seed: u64, tracing: Tracing) -> (Option<Violation>, Tally, String) {
+        match self {
+            Self::Single => {
+                let plan = Plan::of(seed);
+                let report = play(&plan, tracing);
+                let trace = format!("{plan}\n{}", report.trace);
+                (report.violation, report.tally, trace)
+            }
+            Self::Quorum => {
+                let plan = quorum::Plan::of(seed);
+                let report = quorum::play(&plan, tracing);
+                let tally = Tally {
+                    grants: report.grants,
+                    ..Tally::default()
+                };
+                let trace = format!("{plan:#?}\n{}", report.trace);
+                (report.violation, tally, trace)
+            }
+        }
+    }
 }
 
 impl Order {
@@ -36,9 +71,18 @@ impl Order {
             trace: false,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
             quick: false,
+            topology: Topology::Single,
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
+            if arg == "--topology" {
+                order.topology = match args.next().map(String::as_str) {
+                    Some("quorum") => Topology::Quorum,
+                    Some("single") => Topology::Single,
+                    _ => return Err("--topology needs `single` or `quorum`".to_owned()),
+                };
+                continue;
+            }
             let mut number = || {
                 let value = args.next().ok_or_else(|| format!("{arg} needs a number"))?;
                 value
@@ -71,7 +115,7 @@ pub fn main(args: &[String]) -> ExitCode {
         }
     };
     match order.seed {
-        Some(seed) => one(seed, order.trace),
+        Some(seed) => one(seed, order.trace, order.topology),
         None => many(&order),
     }
 }
@@ -81,16 +125,23 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-fn one(seed: u64, trace: bool) -> ExitCode {
-    let plan = Plan::of(seed);
-    let report = play(&plan, if trace { Tracing::On } else { Tracing::Off });
+fn one(seed: u64, trace: bool, topology: Topology) -> ExitCode {
+    let tracing = if trace { Tracing::On } else { Tracing::Off };
+    let (violation, _, text) = topology.play(seed, tracing);
     if trace {
-        say(&format!("{plan}\n{}", report.trace));
+        say(&text);
     }
-    match report.violation {
+    match violation {
         None => {
             say(&format!("sim: seed {seed} ended clean"));
             ExitCode::SUCCESS
+        }
+        Some(violation) if topology == Topology::Quorum => {
+            say(&format!(
+                "sim: seed {seed} failed: {}: {}",
+                violation.invariant, violation.what
+            ));
+            ExitCode::FAILURE
         }
         Some(_) => fail(seed),
     }
@@ -135,9 +186,9 @@ fn many(order: &Order) -> ExitCode {
                     if seed >= end || seed > worst.load(Ordering::Relaxed) {
                         break;
                     }
-                    let report = play(&Plan::of(seed), Tracing::Off);
-                    tally += report.tally;
-                    if report.violation.is_some() {
+                    let (violation, of_seed, _) = order.topology.play(seed, Tracing::Off);
+                    tally += of_seed;
+                    if violation.is_some() {
                         worst.fetch_min(seed, Ordering::Relaxed);
                     }
                     done.fetch_add(1, Ordering::Relaxed);
@@ -164,8 +215,10 @@ fn many(order: &Order) -> ExitCode {
     let done = done.load(Ordering::Relaxed);
     let worst = worst.load(Ordering::Relaxed);
     if worst < u64::MAX {
-        return if order.quick {
-            let what = play(&Plan::of(worst), Tracing::Off).violation;
+        return if order.topology == Topology::Quorum && !order.quick {
+            one(worst, true, order.topology)
+        } else if order.quick {
+            let (what, ..) = order.topology.play(worst, Tracing::Off);
             let what = what.map(|violation| format!("{}: {}", violation.invariant, violation.what));
             say(&format!(
                 "sim: seed {worst} failed: {}",

@@ -28,6 +28,7 @@ mod invariants;
 mod model;
 mod network;
 mod plan;
+pub mod quorum;
 mod register;
 mod run;
 mod server;

@@ -33,7 +33,7 @@ pub(crate) struct Record {
 pub(crate) struct Entry {
     /// `None` once the tenure has ended and a minimum lease keeps the slot.
     pub(crate) token: Option<Token>,
-    node_id: NodeId,
+    pub(crate) node_id: NodeId,
     pub(crate) fence: u64,
     pub(crate) ends: Instant,
 }
@@ -62,6 +62,14 @@ impl Record {
 }
 
 impl Model {
+    /// An empty one, whose wall clock is so many microseconds ahead.
+    pub(crate) fn ahead(micros: i64) -> Self {
+        Self {
+            clock_ahead: micros,
+            ..Self::default()
+        }
+    }
+
     /// The record of `name`, without what is over at `now`.
     fn at(&mut self, name: &LockName, now: Instant) -> &mut Record {
         let record = self.names.entry(name.clone()).or_default();
