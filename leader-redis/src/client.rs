@@ -395,6 +395,11 @@ impl Connection {
         let Some(mut task) = router.take() else {
             return;
         };
+        if !self.client.is_connected() {
+            // Nothing was sent that could be waited for, and fred would wait for a connection to say good-bye.
+            task.abort();
+            return;
+        }
         let (client, limit) = (self.client.clone(), self.terms.limit);
         // A task of its own, so that it is done also when the caller does not wait for it.
         let closing = self.terms.lodging.spawn(async move {

@@ -113,7 +113,8 @@ async fn a_frozen_minority_costs_a_connect_its_time_limit() {
 async fn a_shutdown_leaves_no_connection() {
     let servers = Servers::start(3).await;
     servers.0[2].kill().await;
-    let candidate = servers.candidate("a").await;
+    let builder = servers.builder(NEVER).shutdown_grace(ms(600));
+    let candidate = builder.connect().await.expect("a majority answers");
     let _held = candidate.try_acquire("x", &once()).await.unwrap();
     candidate.shutdown().await;
     servers.0[2].restart().await;

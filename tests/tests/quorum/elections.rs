@@ -193,7 +193,8 @@ async fn a_waiter_wakes_when_the_lease_is_released() {
 #[tokio::test]
 async fn g02_tokens_grow_whichever_majority_grants_them() {
     let servers = Servers::start(5).await;
-    let candidate = servers.candidate("a").await;
+    let candidate = servers.builder(ms(500)).connect().await;
+    let candidate = candidate.expect("all answer");
     let mut last = None;
     for round in 0..10 {
         let (a, b) = (&servers.0[round % 5], &servers.0[(round + 1) % 5]);
