@@ -102,8 +102,9 @@ pub(super) async fn claim<S: LeaseStore>(
 }
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
-/// After how long to ask again where nobody has won, at least and at most.
-const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
+/// After how long to ask again where nobody has won: at least this, and up to so much more.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+const SPREAD: Duration = Duration::from_millis(200);
 
 impl<'a, S: LeaseStore> Ballot<'a, S> {
     fn new(shared: &'a Arc<Shared<S>>, claim: &'a Claim, seat: Seat, exact: Option<u32>) -> Self {
@@ -406,8 +407,8 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
 
     /// A duration below `limit` that is another's for every token.
     fn chance(&self, limit: Duration) -> Duration {
-        let [.., a, b, c, d, e, f, g, h] = *self.seat.token.as_bytes();
-        chance::below(limit, u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+        let number = u128::from_be_bytes(*self.seat.token.as_bytes()) & u128::from(u64::MAX);
+        chance::below(limit, u64::try_from(number).unwrap_or_default())
     }
 
     fn taken(&self, undecided: bool, given_back: &[(usize, u64)]) -> ClaimReply {
@@ -444,8 +445,7 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
         let holder = last_to_leave.and_then(|(_, holder)| (*holder).clone());
         let mut retry_after = last_to_leave.map_or(Duration::MAX, |(retry_after, _)| *retry_after);
         if undecided {
-            let (least, most) = ASK_AGAIN;
-            retry_after = retry_after.min(least + self.chance(most - least));
+            retry_after = retry_after.min(ASK_AGAIN + self.chance(SPREAD));
         }
         let revision = seen.iter().flatten().max().copied().unwrap_or_default();
         let revision = Revision::new(revision);

@@ -41,9 +41,8 @@ where
             loop {
                 match Pin::new(&mut self.asked).poll_next_unpin(cx) {
                     Poll::Ready(Some(answer)) => answers.push(answer),
-                    Poll::Ready(None) => return Poll::Ready(()),
                     Poll::Pending if answers.is_empty() => return Poll::Pending,
-                    Poll::Pending => return Poll::Ready(()),
+                    Poll::Ready(None) | Poll::Pending => return Poll::Ready(()),
                 }
             }
         })

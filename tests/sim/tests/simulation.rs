@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use leader_sim::{Plan, Tracing, play, shrink};
+use leader_sim::{Plan, Tracing, play, quorum, shrink};
 
 /// How many seeds; `cargo xtask sim` plays more, optimised.
 const SEEDS: u64 = 3_000;
@@ -71,4 +71,35 @@ fn plans_differ_and_go_through_everything() {
 fn a_plan_that_does_not_fail_is_not_shrunk() {
     let plan = Plan::of(1);
     assert_eq!(shrink(&plan), plan);
+}
+
+/// How many seeds on a quorum, each of which has five servers to move.
+const QUORUM_SEEDS: u64 = 600;
+
+#[test]
+fn some_hundred_seeds_on_a_quorum_end_clean() {
+    let mut grants = 0;
+    for seed in 0..QUORUM_SEEDS {
+        let report = quorum::play(&quorum::Plan::of(seed), Tracing::Off);
+        grants += report.grants;
+        if let Some(violation) = report.violation {
+            panic!(
+                "seed {seed}: {violation:?}; see `cargo xtask sim --topology quorum --seed {seed} --trace`"
+            );
+        }
+    }
+    assert!(grants > QUORUM_SEEDS, "{grants} grants");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_on_a_quorum() {
+    for seed in 0..40 {
+        let plan = quorum::Plan::of(seed);
+        let (once, again) = (
+            quorum::play(&plan, Tracing::On),
+            quorum::play(&plan, Tracing::On),
+        );
+        assert!(!once.trace.is_empty());
+        assert!(once.trace == again.trace, "seed {seed}");
+    }
 }

@@ -25,7 +25,12 @@ pub(crate) fn all(only: &str) -> Done {
     for wrong in WRONG.iter().filter(|wrong| wrong.name.contains(only)) {
         copy_all(&scratch)?;
         wrong.make(&scratch)?;
-        let caught = attempt(&scratch)?;
+        let topology = if wrong.file.contains("/quorum/") {
+            "quorum"
+        } else {
+            "single"
+        };
+        let caught = attempt(&scratch, topology)?;
         say(&format!("{}: {caught}", wrong.name));
         if matches!(caught, Caught::Not) {
             survivors.push(wrong.name);
@@ -88,13 +93,13 @@ impl std::fmt::Display for Caught {
     }
 }
 
-fn attempt(scratch: &Path) -> Done<Caught> {
+fn attempt(scratch: &Path, topology: &str) -> Done<Caught> {
     let mut sim = build(scratch, Some(&scratch.join("target")))?;
     let seeds = SEEDS.to_string();
     let log = scratch.join("log");
     let file = fs::File::create(&log).map_err(|error| error.to_string())?;
     let mut child = sim
-        .args(["--quick", "--seeds", &seeds])
+        .args(["--quick", "--seeds", &seeds, "--topology", topology])
         .stdin(Stdio::null())
         .stdout(file)
         .spawn()

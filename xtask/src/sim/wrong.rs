@@ -264,4 +264,59 @@ pub(crate) const WRONG: &[Wrong] = &[
             "let Some((slot, mut entry)) = record.slots.values().find(|entry| entry.node_id == claim.node_id).and_then(|entry| entry.token).or(Some(claim.token)).and_then(|token| record.take(token)) {",
         )],
     },
+    Wrong {
+        name: "quorum: majority off by one",
+        file: "leader-core/src/quorum/nodes.rs",
+        changes: &[("        self.0 / 2 + 1\n", "        (self.0 / 2).max(1)\n")],
+    },
+    Wrong {
+        name: "quorum: greatest number not written back",
+        file: "leader-core/src/quorum/claim.rs",
+        changes: &[(
+            "return self.agreed(slot).map(|fence| Outcome::Granted {",
+            "return self.greatest(slot).map(|fence| Outcome::Granted {",
+        )],
+    },
+    Wrong {
+        name: "quorum: minority not freed",
+        file: "leader-core/src/quorum/claim.rs",
+        changes: &[(
+            "} else if granted.contains(&node) {",
+            "} else if granted.contains(&node) && open.contains(node) {",
+        )],
+    },
+    Wrong {
+        name: "quorum: slots not compared",
+        file: "leader-core/src/quorum/claim.rs",
+        changes: &[
+            (
+                "        let of = |slot| self.granted().filter(|(_, of, ..)| *of == slot).count();\n",
+                "        let of = |_: u32| self.granted().count();\n",
+            ),
+            (
+                ".filter(|(_, of, _, awaited)| *of == slot && !awaited);",
+                ".filter(|(_, of, _, awaited)| *of <= slot.max(*of) && !awaited);",
+            ),
+            (
+                "                && *of == slot\n                && *fence < target",
+                "                && *of <= slot.max(*of)\n                && *fence < target",
+            ),
+        ],
+    },
+    Wrong {
+        name: "quorum: extended by a minority",
+        file: "leader-core/src/quorum/extend.rs",
+        changes: &[(
+            "        self.extended.len() >= self.shared.size.majority()\n",
+            "        self.extended.len() >= self.shared.size.spare().max(1)\n",
+        )],
+    },
+    Wrong {
+        name: "quorum: dead token used again",
+        file: "leader-core/src/quorum/seats.rs",
+        changes: &[(
+            "            token: derived(claim.token, table.drawn),\n",
+            "            token: derived(claim.token, 0),\n",
+        )],
+    },
 ];

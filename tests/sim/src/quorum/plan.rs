@@ -91,8 +91,9 @@ impl Plan {
         let mut dice = Dice::of(seed, 7, 0);
         let dice = &mut dice;
         let nodes = dice.pick(&[3, 5, 5, 5, 4]);
-        let latency = dice.pick(&[0, 0, 1, 2, 5]);
         let lease = dice.pick(&[30, 60, 150, 400, 1000]);
+        // The shortest lease outlasts two rounds, and a claim that is put again.
+        let latency = dice.pick(&[0, 0, 1, 2, 5]).min(lease / 60);
         let command_timeout = dice.pick(&[20, 50, 100, 500]).max(latency * 8 + 20);
         let candidates = (0..dice.between(1, 4))
             .map(|_| {
