@@ -3,7 +3,7 @@
 use std::fmt;
 
 use leader_core::FencingToken;
-use leader_core::fencing::{FencedError, FencedResource, StaleFence};
+use leader_core::fencing::{FencedError, StaleFence};
 use sqlx::PgPool;
 
 /// Accounts, written by the leader only. Each row knows the highest fencing token under which it was written.
@@ -95,17 +95,6 @@ impl Accounts {
             Ok(_) => FencedError::Resource(AccountError::Unknown(id)),
             Err(error) => failed(error),
         }
-    }
-}
-
-/// One row of the table, as the resource that the suite of `leader-core` asks its questions of.
-impl FencedResource for Accounts {
-    type Write = (i64, i64);
-    type Output = ();
-    type Error = AccountError;
-
-    async fn write(&self, fence: FencingToken, (id, balance): (i64, i64)) -> Written {
-        self.open(fence, id, balance).await
     }
 }
 

@@ -4,10 +4,10 @@
 //! not know that another has taken over meanwhile. So each write carries the fencing token of the lease under which the
 //! order was read, and the ledger refuses a token lower than the highest that it has seen.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use leader_core::FencingToken;
+use leader_core::fencing::{FenceGate, StaleFence};
 
 use crate::fate::Fates;
 use crate::feed::Order;
@@ -20,42 +20,21 @@ pub(crate) struct Ledger {
 
 #[derive(Default)]
 struct Entries {
-    seen: Option<FencingToken>,
+    gate: FenceGate,
     written: Vec<u64>,
     leaders: usize,
     refused: usize,
     troubled: bool,
 }
 
-/// Another leads, and has been here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stale {
-    presented: FencingToken,
-    seen: FencingToken,
-}
-
-impl fmt::Display for Stale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { presented, seen } = self;
-        write!(f, "refused: fencing token {presented} is older than {seen}")
-    }
-}
-
 impl Entries {
-    fn admit(&mut self, fence: FencingToken) -> Result<(), Stale> {
-        match self.seen {
-            Some(seen) if fence < seen => {
-                self.refused += 1;
-                Err(Stale {
-                    presented: fence,
-                    seen,
-                })
-            }
-            _ => {
-                self.seen = Some(fence);
-                Ok(())
-            }
+    /// A check alone is enough here, since one lock is held across it and the write.
+    fn admit(&mut self, fence: FencingToken) -> Result<(), StaleFence> {
+        let admitted = self.gate.check(fence);
+        if admitted.is_err() {
+            self.refused += 1;
         }
+        admitted
     }
 }
 
@@ -66,14 +45,14 @@ impl Ledger {
 
     /// A new leader begins. From here on its predecessors are kept out, and only then is it told which order comes
     /// next: the other way round, a predecessor's write could slip in between, and that order would be written twice.
-    pub(crate) fn take_over(&self, fence: FencingToken) -> Result<u64, Stale> {
+    pub(crate) fn take_over(&self, fence: FencingToken) -> Result<u64, StaleFence> {
         let mut entries = self.lock();
         entries.admit(fence)?;
         entries.leaders += 1;
         Ok(entries.written.last().map_or(1, |last| last + 1))
     }
 
-    pub(crate) fn write(&self, order: Order, fence: FencingToken) -> Result<(), Stale> {
+    pub(crate) fn write(&self, order: Order, fence: FencingToken) -> Result<(), StaleFence> {
         let mut entries = self.lock();
         entries.admit(fence)?;
         entries.written.push(order.number);
@@ -160,7 +139,7 @@ mod tests {
         assert_eq!(ledger.take_over(new), Ok(2));
         let refused = ledger.write(Order { number: 2 }, old);
         let (presented, seen) = (old, new);
-        assert_eq!(refused, Err(Stale { presented, seen }));
+        assert_eq!(refused, Err(StaleFence { presented, seen }));
         ledger.write(Order { number: 2 }, new).unwrap();
         assert_eq!(ledger.written(), 2);
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
+use leader_core::fencing::StaleFence;
 use leader_core::{Elector, ElectorExt, FencingToken, LeaderError, LeaseHandle, LeaseOptions};
 
 use crate::fate::{self, Fate, Fates};
 use crate::feed::{Feed, Order};
-use crate::ledger::{Ledger, Stale};
+use crate::ledger::Ledger;
 use crate::tell;
 
 pub(crate) const NAME: &str = "order-feed";
@@ -18,7 +19,7 @@ pub(crate) const NAME: &str = "order-feed";
 #[derive(Debug)]
 pub(crate) enum FeedError {
     Leader(LeaderError),
-    Stale(Stale),
+    Stale(StaleFence),
     Runtime(std::io::Error),
 }
 
@@ -29,8 +30,8 @@ impl From<LeaderError> for FeedError {
     }
 }
 
-impl From<Stale> for FeedError {
-    fn from(error: Stale) -> Self {
+impl From<StaleFence> for FeedError {
+    fn from(error: StaleFence) -> Self {
         Self::Stale(error)
     }
 }

@@ -1,11 +1,11 @@
 //! What the guard adds to a poll: a guarded future and a guarded stream against bare ones, in the same run.
 //!
 //! ```text
-//! cargo run --release -p leader-core --example poll_cost
+//! cargo xtask bench poll
 //! ```
 //!
 //! The guard looks at the clock at least once per poll, so its cost is told in calls of `Instant::now`. It ends with a
-//! failure when a poll costs more than two of them.
+//! failure when a poll of a future or stream costs more than two of them.
 
 use std::hint::black_box;
 use std::pin::{Pin, pin};
@@ -21,6 +21,7 @@ const POLLS: u32 = 20_000;
 /// The fastest of many short rounds is what the machine can do when nobody else uses it.
 const ROUNDS: u32 = 40;
 const ALLOWED: f64 = 2.0;
+const YIELDING: &str = "yielding task";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<ExitCode, LeaderError> {
@@ -66,12 +67,13 @@ async fn main() -> Result<ExitCode, LeaderError> {
         "pending future",
         "pending stream",
         "item of a stream",
-        "yielding task",
+        YIELDING,
     ];
     for (name, pair) in names.iter().zip(rest.chunks_exact(2)) {
         let (bare, guarded) = (pair[0], pair[1]);
         let added = (guarded - bare) / now;
-        within &= added <= ALLOWED;
+        // By way of the scheduler whatever else the machine does is in the figure: it is told, and not judged.
+        within &= added <= ALLOWED || *name == YIELDING;
         println!(
             "{name:<24} {bare:6.1} ns bare, {guarded:6.1} ns guarded: + {added:.2} x Instant::now"
         );

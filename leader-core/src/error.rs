@@ -197,6 +197,23 @@ impl BackendKind {
                 | Self::TooFewReplicas
         )
     }
+
+    /// The kind as one lower-case word, for labels.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::TimedOut => "timed_out",
+            Self::NotReady => "not_ready",
+            Self::ReadOnly => "read_only",
+            Self::TooFewReplicas => "too_few_replicas",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Denied => "denied",
+            Self::WrongType => "wrong_type",
+            Self::MalformedReply => "malformed_reply",
+            Self::Other => "other",
+        }
+    }
 }
 
 impl fmt::Display for BackendKind {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use tokio::sync::broadcast;
 
+use crate::engine::quietly;
 use crate::error::{BackendKind, LossReason, Step};
 use crate::name::LockName;
 use crate::node::NodeId;
@@ -131,8 +132,8 @@ impl EventHub {
         if let Some(sender) = sender.as_ref()
             && sender.receiver_count() > 0
         {
-            // An error means that the last reader has just gone.
-            let _ = sender.send(event());
+            // Readers are woken in here. An error means that the last of them has just gone.
+            quietly(|| sender.send(event()));
         }
     }
 

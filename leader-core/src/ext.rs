@@ -46,7 +46,13 @@ pub trait ElectorExt: Elector {
         N: TryInto<LockName, Error: Into<LeaderError>>,
     {
         let name = name.try_into().map_err(Into::into);
-        async move { Ok(self.acquire(&name?, options).await?.elected()) }
+        async move {
+            let lease = self.acquire(&name?, options).await?.elected();
+            // A body is woken at its deadline. Who holds by hand may not look, and would be counted as a leader.
+            #[cfg(feature = "metrics")]
+            lease.iter().for_each(Lease::watch);
+            Ok(lease)
+        }
     }
 
     /// Runs `body` if elected, and returns what it returned; `None` when somebody else led until the wait was over.
@@ -239,7 +245,7 @@ pub trait ElectorExt: Elector {
     /// [`ensure_valid`](LeaseHandle::ensure_valid) of [`GuardedStream::lease`].
     ///
     /// The stream has a clone of this elector and of the options: it can be moved into a spawned task. It is `Send` when
-    /// `make` and what it makes are. An elector behind `dyn` is shared as `Arc<dyn Elector>`, which can be cloned.
+    /// `make` and what it makes are, whatever the items are. An elector behind `dyn` is shared as `Arc<dyn Elector>`, which can be cloned.
     ///
     /// # Errors
     ///
@@ -275,7 +281,9 @@ pub trait ElectorExt: Elector {
     /// well: like every other end, it drops the inner stream and releases the lease, before it is given.
     ///
     /// So a consumer that stops at the first error has all that it needs in the items. Somebody else leading is no
-    /// error: the stream is empty then, and [`GuardedTryStream::outcome`] tells. For a stream whose errors are about
+    /// error: the stream is empty then, and [`GuardedTryStream::outcome`] tells. It is `Send` when `make`, what it makes
+    /// and the error are: an error is kept while the lease is released, and replaced when that turns out to be lost. For a
+    /// stream whose errors are about
     /// single items, and that goes on after them, take [`guard_stream`](Self::guard_stream).
     ///
     /// ```

@@ -11,13 +11,13 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tracing::{Instrument, Span};
 
 use crate::engine::{Phase, Tenure};
 use crate::error::{LeaderError, LossReason};
 use crate::lease::{Lease, LeaseHandle};
 use crate::options::OnLost;
 use crate::scope;
+use crate::span::Around;
 
 /// Under which lease a body runs.
 #[derive(Debug)]
@@ -46,14 +46,24 @@ impl Hold {
         }
     }
 
-    /// To be called before the body is made. Gives the span that the body runs in.
-    pub(crate) fn begin(&self) -> Result<Span, LeaderError> {
-        let tenure = self.tenure();
-        // The process may have stood still since the grant: nothing begins on a lease that is over.
-        tenure.ensure_valid()?;
+    /// Why the lease is over, if it is.
+    pub(crate) fn lost(&self) -> Option<LossReason> {
+        match self.tenure().phase() {
+            Phase::Held => None,
+            Phase::Closed => Some(LossReason::Released),
+            Phase::Lost(reason) => Some(reason),
+        }
+    }
+
+    /// To be called before the body is made. Gives the span that the body runs in, or why there is to be no body: the
+    /// process may have stood still since the grant, and nothing begins on a lease that is over.
+    pub(crate) fn begin(&self) -> Result<Around, LossReason> {
+        if let Some(reason) = self.lost() {
+            return Err(reason);
+        }
         match self {
-            Self::Own(_) => Ok(begin(tenure)),
-            Self::Outer(_) => Ok(Span::none()),
+            Self::Own(lease) => Ok(begin(lease.tenure())),
+            Self::Outer(_) => Ok(Around::nothing()),
         }
     }
 
@@ -80,15 +90,9 @@ impl Hold {
 }
 
 /// A body is about to run under a tenure of its own. Gives the span that it runs in.
-fn begin(tenure: &Tenure) -> Span {
+fn begin(tenure: &Tenure) -> Around {
     tenure.guarded.store(true, Ordering::Release);
-    tracing::info_span!(
-        "leading",
-        name = tenure.label(),
-        node_id = %tenure.id.node_id,
-        slot = tenure.id.slot,
-        fence = tenure.id.fence.get(),
-    )
+    Around::leading(tenure)
 }
 
 /// Runs the body that `make` makes under a lease, then ends the tenure: body ended or dropped, extension stopped, slot
@@ -98,10 +102,13 @@ where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
-    let span = hold.begin()?;
-    let ended = guarded(hold.tenure(), Stopping::AtOnce, make)
-        .instrument(span)
-        .await;
+    let ended = match hold.begin() {
+        Ok(span) => {
+            let guarded = guarded(hold.tenure(), Stopping::AtOnce, make);
+            span.future(guarded).await
+        }
+        Err(reason) => Ended::Lost(reason).after(|| drop(make)),
+    };
     match hold.conclude(ended).await {
         Ok(result) => result,
         Err(panic) => resume_unwind(panic),
@@ -127,7 +134,7 @@ where
         tokio::time::sleep(grace).await;
     };
     let span = begin(tenure);
-    let run = guarded(tenure, Stopping::ByItself, make).instrument(span);
+    let run = span.future(guarded(tenure, Stopping::ByItself, make));
     tokio::select! {
         biased;
         ended = run => ended,
@@ -172,6 +179,16 @@ pub(crate) enum Ended<T> {
     Stopped,
     /// By a panic, to be resumed after the release.
     Panicked(Box<dyn Any + Send>),
+}
+
+impl<T> Ended<T> {
+    /// The same, once what is left of the body is dropped; that may panic as any of its code may.
+    pub(crate) fn after(self, drop: impl FnOnce()) -> Self {
+        match (self, catch_unwind(AssertUnwindSafe(drop))) {
+            (Self::Panicked(panic), _) | (_, Err(panic)) => Self::Panicked(panic),
+            (ended, Ok(())) => ended,
+        }
+    }
 }
 
 pin_project! {
@@ -219,8 +236,7 @@ impl<F: Future> Future for Guarded<F> {
             return Poll::Pending;
         };
         let ended = ready!(this.boundary.poll_inside(cx, |cx| body.poll(cx)));
-        this.body.set(None);
-        Poll::Ready(ended)
+        Poll::Ready(ended.after(|| this.body.set(None)))
     }
 }
 

@@ -91,6 +91,13 @@ impl Lease {
         }
     }
 
+    /// Sees to it that a loss is told at the deadline, also when nobody looks.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn watch(&self) {
+        let tenure = self.tenure();
+        tenure.steward.clone().watch_deadline(tenure);
+    }
+
     pub(crate) fn tenure(&self) -> &Arc<Tenure> {
         &self.handle.tenure
     }

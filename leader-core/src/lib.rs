@@ -75,6 +75,7 @@
 //! # Features
 //!
 //! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
+//! - `metrics`: counters, gauges and histograms through the `metrics` facade; see [`metrics`](crate::metrics).
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.
@@ -88,9 +89,15 @@ mod ext;
 pub mod fencing;
 mod guard;
 #[doc = include_str!("guide.md")]
-pub mod guide {}
+pub mod guide {
+    #[doc = include_str!("accidents.md")]
+    pub mod accidents {}
+}
+#[doc = include_str!("metrics.md")]
+pub mod metrics {}
 mod health;
 mod hints;
+mod label;
 mod lease;
 mod local;
 mod name;
@@ -121,6 +128,7 @@ mod private;
 mod quorum;
 mod returns;
 mod scope;
+mod span;
 mod state;
 pub mod store;
 mod stream;
@@ -140,6 +148,8 @@ pub use ext::ElectorExt;
 pub use health::{Health, Unproved};
 #[cfg(feature = "macros")]
 #[doc = include_str!("leader_election.md")]
+// The last chapter, which is tested where axum is, in `examples`.
+#[cfg_attr(not(doctest), doc = include_str!("axum_response.md"))]
 pub use leader_macros::leader_election;
 pub use lease::{Lease, LeaseHandle};
 pub use local::{LocalElector, LocalStore};

@@ -52,6 +52,11 @@ impl LockName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    #[cfg(feature = "metrics")]
+    pub(crate) fn shared(&self) -> Arc<str> {
+        self.0.clone()
+    }
 }
 
 fn fault(name: &str) -> Option<&'static str> {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::campaign::Pace;
 use crate::elector::Elector;
+use crate::engine::quietly;
 use crate::error::LeaderError;
 use crate::hints::{HintSender, Hints, hints};
 use crate::name::LockName;
@@ -116,7 +117,9 @@ impl<E: Elector> Observer<E> {
                     Ok(watching) => self.watching = Some(watching),
                     Err(LeaderError::ShutDown) => return None,
                     Err(error) => {
-                        tracing::debug!(name = %self.name, %error, "observing without hints");
+                        quietly(
+                            || tracing::debug!(name = %self.name, %error, "observing without hints"),
+                        );
                     }
                 }
             }

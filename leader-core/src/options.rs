@@ -30,7 +30,7 @@ pub enum OnLost {
 /// | `on_lost` | [`OnLost::Cancel`] | what happens to the work when the lease is lost |
 /// | `slots` | 1 | how many may lead at once; 1 to 1024 |
 /// | `max_tenure` | none | after it, extension stops and the lease is lost: a stuck body cannot lead for ever |
-/// | `name_pattern` | the name | the label of spans, when names are filled in from data |
+/// | `name_pattern` | the name | the label of spans and metrics, when names are filled in from data |
 ///
 /// For a job that five schedulers start at about the same time, and that must run once: `wait` zero, so that who comes
 /// second is skipped, and a `min_lease` above the spread of their clocks, so that who comes late is skipped too. A
@@ -143,7 +143,7 @@ impl LeaseOptions {
         self.max_tenure
     }
 
-    /// The label of spans, when one was set.
+    /// The label of spans and metrics, when one was set.
     #[must_use]
     pub fn name_pattern(&self) -> Option<&str> {
         self.name_pattern.as_deref()
@@ -153,7 +153,7 @@ impl LeaseOptions {
         self.name_pattern.clone()
     }
 
-    /// With `pattern` as the label of spans, unless there is one.
+    /// With `pattern` as the label of spans and metrics, unless there is one.
     pub(crate) fn labelled(mut self, pattern: &str) -> Self {
         self.name_pattern.get_or_insert_with(|| Arc::from(pattern));
         self
@@ -245,7 +245,7 @@ impl LeaseOptionsBuilder {
         self
     }
 
-    /// The label of spans when names are filled in from data, `report:{tenant}` say. Default the name itself.
+    /// The label of spans and metrics when names are filled in from data, `report:{tenant}` say. Default the name itself.
     pub fn name_pattern(mut self, pattern: impl AsRef<str>) -> Self {
         self.options.name_pattern = Some(Arc::from(pattern.as_ref()));
         self

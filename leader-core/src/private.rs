@@ -3,6 +3,7 @@
 pub use futures::Stream;
 
 use std::borrow::Borrow;
+use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -12,10 +13,12 @@ use crate::error::LeaderError;
 use crate::ext::{self, Stood as Standing};
 use crate::guard::{self, Hold};
 use crate::name::LockName;
-use crate::options::{LeaseOptions, LeaseOptionsBuilder};
+use crate::options::LeaseOptionsBuilder;
+pub use crate::options::{LeaseOptions, OnLost};
 use crate::outcome::Skipped;
-use crate::returns::{FromLeaderError, FromSkip};
+pub use crate::returns::{FromLeaderError, FromSkip};
 use crate::scope;
+pub use crate::scope::current_elector;
 use crate::stream::annotated::{LastItems, WhenFailing};
 
 /// Options that are literals in an attribute: built once for the function, not once for the call.
@@ -73,6 +76,19 @@ impl<T: ToOwned + ?Sized> fmt::Debug for Copied<T> {
     }
 }
 
+/// A clone of the elector that is given, for what lives on when the call is over. Method resolution looks through a
+/// reference to one that can be cloned before it takes the reference itself.
+pub trait Keep {
+    #[must_use]
+    fn keep_elector(&self) -> Self;
+}
+
+impl<E: Clone> Keep for E {
+    fn keep_elector(&self) -> Self {
+        self.clone()
+    }
+}
+
 /// How standing for the body ended.
 #[derive(Debug)]
 pub enum Stood {
@@ -120,30 +136,6 @@ impl Go {
     }
 }
 
-/// How a function's own return type says "skipped" and "failed". Pointers, so that a type that cannot say it is one
-/// error at one place, and so that nothing of the type has to cross a thread.
-#[derive(Debug)]
-pub struct Ends<T> {
-    pub skipped: fn(Skipped) -> T,
-    pub failed: fn(LeaderError) -> T,
-}
-
-/// For `on_error = "return"`.
-pub fn ends<T: FromSkip + FromLeaderError>() -> Ends<T> {
-    Ends {
-        skipped: T::from_skip,
-        failed: T::from_leader_error,
-    }
-}
-
-pub fn skipped<T: FromSkip>() -> fn(Skipped) -> T {
-    T::from_skip
-}
-
-pub fn failed<T: FromLeaderError>() -> fn(LeaderError) -> T {
-    T::from_leader_error
-}
-
 /// Tells rustc the type of a body; in code that never runs.
 pub fn never<T>() -> T {
     unreachable!("behind `if false`")
@@ -185,23 +177,34 @@ impl<T> LogsError<T> for &Probe<T> {
 }
 
 /// For streams: an error is the last item where items can say it.
-pub trait LastIsError<T> {
-    fn last_items(&self) -> Option<LastItems<T>>;
+pub trait LastIsError<T, L> {
+    fn last_items(&self) -> LastItems<T, L>;
 }
 
-impl<T, E: From<LeaderError>> LastIsError<Result<T, E>> for Probe<Result<T, E>> {
-    fn last_items(&self) -> Option<LastItems<Result<T, E>>> {
-        Some(LastItems::results())
+impl<T, E: From<LeaderError> + Send> LastIsError<Result<T, E>, E> for &&Probe<Result<T, E>> {
+    fn last_items(&self) -> LastItems<Result<T, E>, E> {
+        LastItems::errors()
+    }
+}
+
+/// As [`LastIsError`], for errors that must not be kept where the stream is to be `Send`.
+pub trait LastIsErrorAtOnce<T> {
+    fn last_items(&self) -> LastItems<T, Infallible>;
+}
+
+impl<T, E: From<LeaderError>> LastIsErrorAtOnce<Result<T, E>> for &Probe<Result<T, E>> {
+    fn last_items(&self) -> LastItems<Result<T, E>, Infallible> {
+        LastItems::errors_at_once()
     }
 }
 
 /// As [`LastIsError`], for items that cannot.
 pub trait LastIsItem<T> {
-    fn last_items(&self) -> Option<LastItems<T>>;
+    fn last_items(&self) -> LastItems<T, Infallible>;
 }
 
-impl<T> LastIsItem<T> for &Probe<T> {
-    fn last_items(&self) -> Option<LastItems<T>> {
-        None
+impl<T> LastIsItem<T> for Probe<T> {
+    fn last_items(&self) -> LastItems<T, Infallible> {
+        LastItems::none()
     }
 }

@@ -6,44 +6,11 @@ use crate::outcome::{RunOutcome, Skipped};
 /// A return type that can say that the function was skipped, since somebody else leads.
 ///
 /// `()`, `Option<T>` (`None`), `RunOutcome<T, E>` (`Skipped`) and a `Result` whose `Ok` can say it. Implement it for a
-/// type of your own, or give `#[leader_election(.., skipped = <expression>)]`. A handler's response, say, with both
-/// traits:
+/// type of your own, or give `#[leader_election(.., skipped = <expression>)]`. With both traits a response of axum's says
+/// it with a status:
 ///
-/// ```
-/// use leader_core::{FromLeaderError, FromSkip, LeaderError, Skipped};
-///
-/// // Stands for `axum::response::Response`; wrap a type of another crate in one of your own.
-/// struct Reply {
-///     status: u16,
-///     body: String,
-/// }
-///
-/// impl FromSkip for Reply {
-///     fn from_skip(skipped: Skipped) -> Self {
-///         let body = match skipped.holder() {
-///             Some(holder) => format!("already running on {holder}"),
-///             None => "already running".to_owned(),
-///         };
-///         Reply { status: 409, body }
-///     }
-/// }
-///
-/// impl FromLeaderError for Reply {
-///     fn from_leader_error(error: LeaderError) -> Self {
-///         let status = match error {
-///             LeaderError::Backend { .. } | LeaderError::ShutDown => 503,
-///             _ => 500,
-///         };
-///         Reply { status, body: error.to_string() }
-///     }
-/// }
-///
-/// # #[cfg(feature = "macros")]
-/// #[leader_core::leader_election(name = "reindex", wait = "0s", auto_extend)]
-/// async fn reindex() -> Reply {
-///     Reply { status: 200, body: "done".to_owned() }
-/// }
-/// ```
+// Tested where axum is, in `examples`.
+#[cfg_attr(not(doctest), doc = include_str!("axum_response.md"))]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the run was skipped",
     label = "when somebody else leads, the body does not run, and this type has no value for that",
@@ -83,13 +50,15 @@ impl<T: FromSkip, E> FromSkip for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the store failed or that the lease was lost",
     label = "this type has no value for a `LeaderError`",
-    note = "return a `Result<T, E>` where `E: From<LeaderError>`; or write `on_error = \"skip\"` or `on_error = \"run\"` in the attribute; or implement `FromLeaderError` for a type of your own"
+    note = "return a `Result<T, E>` where `E: From<LeaderError>`, that has a variant `Leader(#[from] LeaderError)` say; or write `on_error = \"skip\"` or `on_error = \"run\"` in the attribute; or implement `FromLeaderError` for a type of your own"
 )]
 pub trait FromLeaderError: Sized {
     /// What to return when there was no election, or no valid lease to the end.
     fn from_leader_error(error: LeaderError) -> Self;
 }
 
+// What is missing is said by the trait's own words, which know what is meant.
+#[diagnostic::do_not_recommend]
 impl<T, E: From<LeaderError>> FromLeaderError for Result<T, E> {
     fn from_leader_error(error: LeaderError) -> Self {
         Err(E::from(error))

@@ -1,9 +1,11 @@
 //! What is in force around a piece of code: the current lease, and the elector to use.
 
+use std::cell::RefCell;
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 use pin_project_lite::pin_project;
@@ -13,8 +15,12 @@ use crate::error::LeaderError;
 use crate::lease::LeaseHandle;
 use crate::name::LockName;
 
+thread_local! {
+    /// The innermost frame of the task that runs on this thread.
+    static LEASES: RefCell<Option<Arc<Frame>>> = const { RefCell::new(None) };
+}
+
 tokio::task_local! {
-    static LEASES: Arc<Frame>;
     static ELECTOR: Arc<dyn Elector>;
 }
 
@@ -32,7 +38,7 @@ struct Frame {
 /// Spawned tasks do not inherit it, unless their future is wrapped in [`LeaseHandle::scope`].
 #[must_use]
 pub fn current_lease() -> Option<LeaseHandle> {
-    LEASES.try_with(|frame| frame.lease.clone()).ok().flatten()
+    innermost(|frame| frame.lease.clone())
 }
 
 /// Checks that the lease in force is valid now: to be called before each step that must not happen twice. No I/O.
@@ -52,7 +58,7 @@ pub(crate) fn with_lease<F: Future>(
     lease: LeaseHandle,
     future: F,
 ) -> impl Future<Output = F::Output> + use<F> {
-    LEASES.scope(frame(Some(lease)), future)
+    made(Some(lease), || future)
 }
 
 /// Calls `make` with `lease` in force, and runs the future that it makes in the same way.
@@ -60,52 +66,70 @@ pub(crate) fn with_lease_made<F: Future>(
     lease: LeaseHandle,
     make: impl FnOnce(LeaseHandle) -> F,
 ) -> impl Future<Output = F::Output> {
-    let frame = frame(Some(lease.clone()));
-    let future = LEASES.sync_scope(frame.clone(), || make(lease));
-    LEASES.scope(frame, future)
+    made(Some(lease.clone()), || make(lease))
 }
 
 /// Calls `make` with no lease in force, and runs the future that it makes in the same way.
 pub(crate) fn without_lease<F: Future>(
     make: impl FnOnce() -> F,
 ) -> impl Future<Output = F::Output> {
-    let frame = frame(None);
-    let future = LEASES.sync_scope(frame.clone(), make);
-    LEASES.scope(frame, future)
+    made(None, make)
+}
+
+fn made<T>(lease: Option<LeaseHandle>, make: impl FnOnce() -> T) -> Scoped<T> {
+    let mut frame = Some(frame(lease));
+    let inner = Some(within(&mut frame, make));
+    Scoped { frame, inner }
 }
 
 pin_project! {
-    /// A stream with a lease, or none, in force whenever it runs: when it is polled, and when it is dropped.
-    pub(crate) struct Scoped<S> {
-        frame: Arc<Frame>,
+    /// A future or stream with a lease, or none, in force whenever it runs: when it is polled, and when it is dropped.
+    pub(crate) struct Scoped<T> {
+        // While it runs, what is in force around it.
+        frame: Option<Arc<Frame>>,
         #[pin]
-        stream: Option<S>,
+        inner: Option<T>,
     }
 
-    impl<S> PinnedDrop for Scoped<S> {
+    impl<T> PinnedDrop for Scoped<T> {
         fn drop(this: Pin<&mut Self>) {
             this.end();
         }
     }
 }
 
-impl<S> Scoped<S> {
+impl<T> Scoped<T> {
     /// Calls `make` with `lease` in force, or none, and lets the stream that it makes run in the same way.
     pub(crate) fn made(
         lease: Option<LeaseHandle>,
-        make: impl FnOnce() -> Option<S>,
+        make: impl FnOnce() -> Option<T>,
     ) -> Option<Self> {
-        let frame = frame(lease);
-        let stream = LEASES.sync_scope(frame.clone(), make);
-        stream.is_some().then_some(Self { frame, stream })
+        let mut frame = Some(frame(lease));
+        let inner = within(&mut frame, make);
+        inner.is_some().then_some(Self { frame, inner })
     }
 
-    /// Drops the stream; from then on there are no more items.
+    /// Drops what is inside; from then on it does nothing.
     pub(crate) fn end(self: Pin<&mut Self>) {
         let mut this = self.project();
-        if this.stream.is_some() {
-            LEASES.sync_scope(this.frame.clone(), || this.stream.set(None));
+        if this.inner.is_some() {
+            within(this.frame, || this.inner.set(None));
         }
+    }
+}
+
+impl<F: Future> Future for Scoped<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.as_mut().project();
+        let Some(future) = this.inner.as_pin_mut() else {
+            // Polled after its end.
+            return Poll::Pending;
+        };
+        let output = ready!(within(this.frame, || future.poll(cx)));
+        self.end();
+        Poll::Ready(output)
     }
 }
 
@@ -114,39 +138,62 @@ impl<S: Stream> Stream for Scoped<S> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let this = self.project();
-        match this.stream.as_pin_mut() {
-            Some(stream) => LEASES.sync_scope(this.frame.clone(), || stream.poll_next(cx)),
+        match this.inner.as_pin_mut() {
+            Some(stream) => within(this.frame, || stream.poll_next(cx)),
             None => Poll::Ready(None),
         }
     }
 }
 
+/// Calls `run` with the frame in force. It is moved there and back, which costs a poll less than a clone of it.
+fn within<T>(frame: &mut Option<Arc<Frame>>, run: impl FnOnce() -> T) -> T {
+    struct Swapped<'a>(&'a mut Option<Arc<Frame>>);
+
+    impl Drop for Swapped<'_> {
+        fn drop(&mut self) {
+            swap(self.0);
+        }
+    }
+
+    fn swap(frame: &mut Option<Arc<Frame>>) {
+        // A thread that ends has no frames any more.
+        let _ = LEASES.try_with(|innermost| mem::swap(&mut *innermost.borrow_mut(), frame));
+    }
+
+    swap(frame);
+    let _back = Swapped(frame);
+    run()
+}
+
+/// Asks the innermost frame, if there is one.
+fn innermost<T>(ask: impl FnOnce(&Arc<Frame>) -> Option<T>) -> Option<T> {
+    let asked = LEASES.try_with(|innermost| innermost.borrow().as_ref().and_then(ask));
+    asked.ok().flatten()
+}
+
 fn frame(lease: Option<LeaseHandle>) -> Arc<Frame> {
     Arc::new(Frame {
         lease,
-        outer: LEASES.try_with(Arc::clone).ok(),
+        outer: innermost(|frame| Some(frame.clone())),
     })
 }
 
 /// The lease in force that `elector` holds on `name` with this many slots, however deep.
 pub(crate) fn held_around(elector: ElectorId, name: &LockName, slots: u32) -> Option<LeaseHandle> {
-    LEASES
-        .try_with(|innermost| {
-            let mut next = Some(innermost);
-            while let Some(frame) = next {
-                let lease = frame.lease.as_ref().filter(|lease| {
-                    let tenure = lease.inner();
-                    tenure.elector == elector && tenure.slots == slots && tenure.id.name == *name
-                });
-                if lease.is_some() {
-                    return lease.cloned();
-                }
-                next = frame.outer.as_ref();
+    innermost(|innermost| {
+        let mut next = Some(innermost);
+        while let Some(frame) = next {
+            let lease = frame.lease.as_ref().filter(|lease| {
+                let tenure = lease.inner();
+                tenure.elector == elector && tenure.slots == slots && tenure.id.name == *name
+            });
+            if lease.is_some() {
+                return lease.cloned();
             }
-            None
-        })
-        .ok()
-        .flatten()
+            next = frame.outer.as_ref();
+        }
+        None
+    })
 }
 
 /// Runs `future` with `elector` as the one that annotated functions, and [`current_elector`], use.

@@ -3,15 +3,16 @@
 pub(crate) mod annotated;
 mod guarded;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures::Stream;
 use futures::stream::FusedStream;
+use futures::{Stream, TryStream};
 use pin_project_lite::pin_project;
 
-use self::guarded::{Guarded, WhenFailing};
+use self::guarded::{Given, Guarded, Sorted, WhenFailing};
 use crate::elector::Elector;
 use crate::error::LeaderError;
 use crate::lease::LeaseHandle;
@@ -28,7 +29,7 @@ pin_project! {
     #[must_use = "streams do nothing unless polled: nothing is claimed"]
     pub struct GuardedStream<'e, S: Stream, F> {
         #[pin]
-        guarded: Guarded<'e, S, F>,
+        guarded: Guarded<'e, S, F, Infallible>,
     }
 }
 
@@ -36,11 +37,13 @@ pin_project! {
     /// A stream of `Result`s under a lease, made by
     /// [`ElectorExt::guard_try_stream`](crate::ElectorExt::guard_try_stream).
     ///
-    /// As [`GuardedStream`], and the first error is the last item, be it the inner stream's or a [`LeaderError`].
+    /// It claims and holds as [`GuardedStream`] does, and the first error is the last item, be it the inner stream's or
+    /// a [`LeaderError`]. An error of the inner stream is given after the release; when the lease turns out to be lost
+    /// by then, the [`LeaderError`] that says so stands in its place. No other item is ever dropped.
     #[must_use = "streams do nothing unless polled: nothing is claimed"]
-    pub struct GuardedTryStream<'e, S: Stream, F> {
+    pub struct GuardedTryStream<'e, S: TryStream, F> {
         #[pin]
-        guarded: Guarded<'e, S, F>,
+        guarded: Guarded<'e, S, F, S::Error>,
         over: bool,
     }
 }
@@ -109,7 +112,7 @@ impl<S: Stream, F> GuardedStream<'_, S, F> {
     }
 }
 
-impl<'e, S: Stream, F> GuardedTryStream<'e, S, F> {
+impl<'e, S: TryStream, F> GuardedTryStream<'e, S, F> {
     pub(crate) fn new<E: Elector + 'e>(
         elector: E,
         name: Result<LockName, LeaderError>,
@@ -123,7 +126,7 @@ impl<'e, S: Stream, F> GuardedTryStream<'e, S, F> {
     }
 }
 
-impl<S: Stream, F> GuardedTryStream<'_, S, F> {
+impl<S: TryStream, F> GuardedTryStream<'_, S, F> {
     /// Why the stream ended; `None` before it has, and when it ended by a panic.
     #[must_use]
     pub fn outcome(&self) -> Option<&StreamOutcome> {
@@ -149,11 +152,15 @@ where
         if guarded.is_over() {
             return Poll::Ready(None);
         }
-        let item = ready!(guarded.as_mut().poll(cx, made, |_| false));
+        let given = ready!(guarded.as_mut().poll(cx, made, Sorted::Item));
         if let Some(StreamOutcome::Failed(error)) = guarded.outcome() {
             tracing::warn!(%error, "a guarded stream ended early");
         }
-        Poll::Ready(item)
+        Poll::Ready(match given {
+            Given::Item(item) => Some(item),
+            Given::Last(never) => match never {},
+            Given::End => None,
+        })
     }
 }
 
@@ -170,11 +177,15 @@ where
         if *this.over {
             return Poll::Ready(None);
         }
-        let item = ready!(this.guarded.as_mut().poll(cx, made, Result::is_err));
-        if item.is_some() {
-            return Poll::Ready(item);
+        let sort = |item| match item {
+            Ok(value) => Sorted::Item(Ok(value)),
+            Err(error) => Sorted::Last(error),
+        };
+        match ready!(this.guarded.as_mut().poll(cx, made, sort)) {
+            Given::Item(item) => return Poll::Ready(Some(item)),
+            Given::Last(error) => return Poll::Ready(Some(Err(error))),
+            Given::End => *this.over = true,
         }
-        *this.over = true;
         let error = this.guarded.outcome().and_then(StreamOutcome::error);
         Poll::Ready(error.map(|error| Err(error.clone().into())))
     }
@@ -207,7 +218,7 @@ impl<S: Stream, F> fmt::Debug for GuardedStream<'_, S, F> {
     }
 }
 
-impl<S: Stream, F> fmt::Debug for GuardedTryStream<'_, S, F> {
+impl<S: TryStream, F> fmt::Debug for GuardedTryStream<'_, S, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.guarded.describe(f, "GuardedTryStream")
     }

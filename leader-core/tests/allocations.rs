@@ -1,12 +1,16 @@
-//! A guarded poll allocates nothing: not while it is pending, not for an item.
+//! A guarded poll allocates nothing: not while it is pending, not for an item, and no more in an annotated function.
 #![allow(missing_docs, reason = "a test")]
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use futures::{Stream, stream};
-use leader_core::{ElectorExt, LeaseOptions, LocalElector, current_lease};
+use leader_core::{
+    ElectorExt, LeaderError, LeaseOptions, LocalElector, current_lease, leader_election,
+};
 
 const POLLS: usize = 10_000;
 
@@ -20,6 +24,53 @@ fn allocations(mut poll: impl FnMut()) -> u64 {
         }
     });
     counted.count_total
+}
+
+#[leader_election(name = "annotated", lease = "1h", auto_extend)]
+async fn annotated(elector: &LocalElector) -> Result<(), LeaderError> {
+    poll_fn(|_| Poll::<()>::Pending).await;
+    Ok(())
+}
+
+#[leader_election(name = "boxed:{name}", lease = "1h", auto_extend)]
+fn boxed(elector: &LocalElector, name: &str) -> BoxFuture<'static, Result<(), LeaderError>> {
+    Box::pin(poll_fn(|_| Poll::Pending))
+}
+
+#[leader_election(name = "annotated-idle", lease = "1h", auto_extend)]
+fn idle(elector: &LocalElector) -> impl Stream<Item = Result<u32, LeaderError>> + use<> {
+    stream::pending()
+}
+
+#[leader_election(name = "annotated-busy", lease = "1h", auto_extend)]
+fn busy(elector: &LocalElector) -> impl Stream<Item = Result<u32, LeaderError>> + use<> {
+    stream::repeat_with(|| Ok(1))
+}
+
+#[tokio::test]
+async fn a_poll_of_an_annotated_function_allocates_nothing() {
+    let elector = LocalElector::new();
+    let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+    let mut cx = Context::from_waker(&waker);
+
+    let mut future = pin!(annotated(&elector));
+    let count = allocations(|| assert!(future.as_mut().poll(&mut cx).is_pending()));
+    assert_eq!(count, 0, "an async function");
+
+    let mut future = boxed(&elector, "a");
+    let count = allocations(|| assert!(future.as_mut().poll(&mut cx).is_pending()));
+    assert_eq!(count, 0, "a boxed future");
+
+    let mut idle = pin!(idle(&elector));
+    let count = allocations(|| assert!(idle.as_mut().poll_next(&mut cx).is_pending()));
+    assert_eq!(count, 0, "a pending stream");
+
+    let mut busy = pin!(busy(&elector));
+    let count = allocations(|| {
+        let item = busy.as_mut().poll_next(&mut cx);
+        assert!(matches!(item, Poll::Ready(Some(Ok(1)))));
+    });
+    assert_eq!(count, 0, "an item");
 }
 
 #[tokio::test]

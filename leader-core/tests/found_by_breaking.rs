@@ -183,3 +183,27 @@ async fn max_tenure_bounds_an_extension_by_hand() {
         begun.elapsed()
     );
 }
+
+/// With leases held that outlive it: their keeper was made anew by each one that the runtime dropped, until the stack
+/// was full.
+#[test]
+fn a_runtime_that_a_panic_ends_takes_its_leases_keeper_along() {
+    let elector = LocalElector::new();
+    let mut kept = None;
+    let story = std::panic::AssertUnwindSafe(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let o = options(s(0), s(60)).auto_extend(true).build().unwrap();
+            kept = elector.try_acquire("x", &o).await.unwrap();
+            sleep(ms(10)).await;
+        });
+        let panic: Box<dyn std::any::Any + Send> = Box::new("as asked");
+        std::panic::resume_unwind(panic);
+    });
+    let panic = std::panic::catch_unwind(story).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"as asked"));
+    assert!(kept.unwrap().is_valid());
+}

@@ -1,12 +1,18 @@
 //! The guard, polled by hand: what decides is the clock, not which wake-up came first.
 #![allow(missing_docs, reason = "a test")]
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures::FutureExt;
-use leader_core::{ElectorExt, LeaderError, LeaseOptions, LocalElector, LossReason, OnLost};
+use leader_core::testing::{Fault, FaultyStore};
+use leader_core::{
+    ElectorExt, LeaderError, LeaseOptions, LocalElector, LocalStore, LossReason, OnLost, Step,
+    StoreElector,
+};
 use tokio::sync::Notify;
 
 fn options() -> leader_core::LeaseOptionsBuilder {
@@ -132,4 +138,48 @@ async fn spans_and_errors_show_no_token() {
     let shown = format!("{lease:?} {:?} {elector:?}", lease.handle());
     assert!(shown.contains("fence"), "{shown}");
     assert!(!shown.to_lowercase().contains("token:"), "{shown}");
+}
+
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        panic!("while dropped");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c01_a_panic_in_the_bodys_drop_is_resumed_after_the_release() {
+    for ends_by_itself in [true, false] {
+        let store = FaultyStore::new(LocalStore::new());
+        let faults = store.faults();
+        let elector = StoreElector::builder(store).build();
+        let once = options().build().unwrap();
+        // Whoever does not wait for the release is back before it has arrived.
+        let slowly = Fault::DelayRequest(Duration::from_millis(50));
+        faults.always(Step::Release, slowly);
+        let run = elector.run_if_leader("x", &once, |_| {
+            let held = PanicsWhenDropped;
+            // Not a local of an async block, so it is gone only when the body itself is.
+            std::future::poll_fn(move |_| {
+                let _ = &held;
+                if ends_by_itself {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+        });
+        let run = async {
+            let panic = AssertUnwindSafe(run).catch_unwind().await.unwrap_err();
+            (panic, faults.ran(Step::Release))
+        };
+        let ((panic, released), ()) = tokio::join!(run, async {
+            if !ends_by_itself {
+                elector.shutdown().await;
+            }
+        });
+        assert_eq!(*panic.downcast::<&str>().unwrap(), "while dropped");
+        assert_eq!(released, 1, "the slot was not given back yet");
+    }
 }

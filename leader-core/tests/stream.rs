@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -741,4 +742,27 @@ async fn a_lease_extended_by_hand_ends_the_stream_at_its_new_deadline() {
     assert_lost(guarded.outcome(), LossReason::Expired);
     let after = begun.elapsed();
     assert!(after > LEASE * 2 && after < LEASE * 5 / 2, "{after:?}");
+}
+
+fn is_send<T: Send>(value: T) -> T {
+    value
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_send_stays_so_whatever_its_items() {
+    let elector = LocalElector::new();
+    // Each item is made in the poll that gives it: nothing of it is kept between polls.
+    let counts = || stream::iter([1, 2]).map(Rc::new);
+    let mut guarded = pin!(is_send(
+        elector.guard_stream("x", &once(), |_| is_send(counts()))
+    ));
+    assert_eq!(guarded.next().await, Some(Rc::new(1)));
+
+    let tried = || counts().map(Ok::<_, LeaderError>);
+    let mut guarded = pin!(is_send(elector.guard_try_stream(
+        "y",
+        &once(),
+        |_| is_send(tried())
+    )));
+    assert_eq!(guarded.next().await.unwrap().unwrap(), Rc::new(1));
 }

@@ -38,10 +38,10 @@ pub(crate) struct Args {
     pub(crate) min_lease: Option<Time>,
     pub(crate) max_tenure: Option<Time>,
     pub(crate) auto_extend: Option<Expr>,
-    pub(crate) bounded: Option<Span>,
+    pub(crate) bounded: Option<(bool, Span)>,
     pub(crate) slots: Option<Slots>,
     pub(crate) on_lost: Option<OnLost>,
-    pub(crate) on_error: OnError,
+    pub(crate) on_error: Option<OnError>,
     pub(crate) skipped: Option<Expr>,
     pub(crate) elector: Option<Expr>,
     pub(crate) options: Option<Expr>,
@@ -49,6 +49,8 @@ pub(crate) struct Args {
     pub(crate) krate: Option<Path>,
     /// The keys as written, in their order.
     pub(crate) keys: Vec<Ident>,
+    /// The keys that are not there, but were meant by something that is.
+    meant: Vec<&'static str>,
 }
 
 pub(crate) enum Name {
@@ -72,9 +74,8 @@ pub(crate) enum OnLost {
     Expr(Expr),
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnError {
-    #[default]
     Return,
     Skip,
     Run,
@@ -96,10 +97,6 @@ impl Mistakes {
         self.push(Error::new(span, message));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
     pub(crate) fn into_error(self) -> Option<Error> {
         self.0
     }
@@ -112,13 +109,14 @@ pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Args {
         while !input.is_empty() {
             if let Err(mistake) = args.read_key(input) {
                 mistakes.push(mistake);
-                skip_to_comma(input);
             }
-            if !input.is_empty() {
-                if !input.peek(Token![,]) {
-                    mistakes.push(input.error("a comma is missing in front of this"));
-                    skip_to_comma(input);
-                }
+            if input.is_empty() || input.parse::<Option<Token![,]>>()?.is_some() {
+                continue;
+            }
+            mistakes.push(input.error("a comma is missing in front of this"));
+            // What may be the next key is read as such.
+            if !input.peek(Ident::peek_any) {
+                skip_to_comma(input);
                 input.parse::<Option<Token![,]>>()?;
             }
         }
@@ -138,11 +136,16 @@ fn skip_to_comma(input: ParseStream<'_>) {
 }
 
 impl Args {
+    /// Whether the key is there, or was meant to be, with a value that can be read or not. Then it is not missing as
+    /// well.
+    pub(crate) fn attempted(&self, key: &str) -> bool {
+        self.keys.iter().any(|written| written == key) || self.meant.contains(&key)
+    }
+
     fn read_key(&mut self, input: ParseStream<'_>) -> Result<(), Error> {
         if input.peek(LitStr) {
             let literal: LitStr = input.parse()?;
-            // Meant, so it is not missing as well.
-            self.keys.push(Ident::new("name", literal.span()));
+            self.meant.push("name");
             return Err(Error::new(
                 literal.span(),
                 format!(
@@ -151,12 +154,21 @@ impl Args {
                 ),
             ));
         }
-        let key = input
-            .call(Ident::parse_any)
-            .map_err(|error| Error::new(error.span(), "write `key = value` here"))?;
+        let key = input.call(Ident::parse_any).map_err(|error| {
+            skip_to_comma(input);
+            Error::new(error.span(), "write `key = value` here")
+        })?;
         let word = key.to_string();
-        if !KEYS.contains(&word.as_str()) {
-            let advice = match suggest::nearest(&word, KEYS) {
+        let is_known = KEYS.contains(&word.as_str());
+        let equals = input.parse::<Option<Token![=]>>()?;
+        let value = equals.map(|_| input.parse::<Expr>());
+        if matches!(value, Some(Err(_))) || (value.is_none() && !is_known) {
+            skip_to_comma(input);
+        }
+        if !is_known {
+            let meant = suggest::nearest(&word, KEYS);
+            self.meant.extend(meant);
+            let advice = match meant {
                 Some(meant) => format!("write `{meant}`"),
                 None => format!("the keys are {}", suggest::list(KEYS)),
             };
@@ -172,15 +184,12 @@ impl Args {
             ));
         }
         self.keys.push(key.clone());
-        let value = match input.parse::<Option<Token![=]>>()? {
-            Some(_) => Some(input.parse::<Expr>().map_err(|error| {
-                Error::new(
-                    error.span(),
-                    format!("a value for `{word}` should stand here"),
-                )
-            })?),
-            None => None,
-        };
+        let value = value.transpose().map_err(|error| {
+            Error::new(
+                error.span(),
+                format!("a value for `{word}` should stand here"),
+            )
+        })?;
         self.take(&key, value)
     }
 
@@ -188,7 +197,7 @@ impl Args {
         let word = key.to_string();
         match (word.as_str(), value) {
             ("auto_extend", None) => self.auto_extend = Some(flag(key)),
-            ("bounded", None) => self.bounded = Some(key.span()),
+            ("bounded", None) => self.bounded = Some((true, key.span())),
             (_, None) => {
                 return Err(Error::new(
                     key.span(),
@@ -204,10 +213,10 @@ impl Args {
             ("min_lease", Some(value)) => self.min_lease = Some(time(value)?),
             ("max_tenure", Some(value)) => self.max_tenure = Some(time(value)?),
             ("auto_extend", Some(value)) => self.auto_extend = Some(extend(value)?),
-            ("bounded", Some(value)) => self.bounded = bounded(key, &value)?,
+            ("bounded", Some(value)) => self.bounded = Some((bounded(&value)?, key.span())),
             ("slots", Some(value)) => self.slots = Some(slots(value)?),
             ("on_lost", Some(value)) => self.on_lost = Some(on_lost(value)?),
-            ("on_error", Some(value)) => self.on_error = on_error(&value)?,
+            ("on_error", Some(value)) => self.on_error = Some(on_error(&value)?),
             ("skipped", Some(value)) => self.skipped = Some(value),
             ("elector", Some(value)) => self.elector = Some(value),
             ("options", Some(value)) => self.options = Some(value),
@@ -241,8 +250,7 @@ fn flag(key: &Ident) -> Expr {
     syn::parse_quote!(#value)
 }
 
-/// The literal that an expression is, also when a `macro_rules` has handed it on.
-/// A literal, also one that came through a `macro_rules` macro.
+/// The literal that an expression is, also when a `macro_rules` macro has handed it on.
 pub(crate) fn literal(value: &Expr) -> Option<&Lit> {
     match value {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),
@@ -290,9 +298,9 @@ fn extend(value: Expr) -> Result<Expr, Error> {
     }
 }
 
-fn bounded(key: &Ident, value: &Expr) -> Result<Option<Span>, Error> {
+fn bounded(value: &Expr) -> Result<bool, Error> {
     match literal(value) {
-        Some(Lit::Bool(flag)) => Ok(flag.value.then(|| key.span())),
+        Some(Lit::Bool(flag)) => Ok(flag.value),
         _ => Err(Error::new_spanned(value, "write `bounded` without a value")),
     }
 }

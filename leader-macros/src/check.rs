@@ -46,9 +46,9 @@ pub(crate) fn check(args: &Args, item: &Item, mistakes: &mut Mistakes) -> Option
         Kind::Stream => stream(args, mistakes),
         Kind::Future => {
             plain_value(args, &shape, mistakes);
-            if let Some(bounded) = args.bounded {
+            if let Some((true, span)) = args.bounded {
                 mistakes.at(
-                    bounded,
+                    span,
                     "`bounded` is about streams; a future comes to its end by itself, leave it out",
                 );
             }
@@ -58,8 +58,7 @@ pub(crate) fn check(args: &Args, item: &Item, mistakes: &mut Mistakes) -> Option
 }
 
 fn named(args: &Args, mistakes: &mut Mistakes) {
-    let attempted = args.keys.iter().any(|key| key == "name");
-    if args.name.is_none() && !attempted {
+    if !args.attempted("name") {
         mistakes.at(
             Span::call_site(),
             "what is led has no name; write `name = \"invoice-close\"`, say",
@@ -83,7 +82,7 @@ pub(crate) fn unknown_placeholder<'a>(
 
 fn times(args: &Args, mistakes: &mut Mistakes) {
     let lease = match &args.lease {
-        None if args.keys.iter().any(|key| key == "lease") => None,
+        None if args.attempted("lease") => None,
         None => Some(DEFAULT_LEASE),
         Some(Time::Expr(_)) => None,
         Some(Time::Literal(lease, span)) => {
@@ -145,7 +144,10 @@ fn function(args: &Args, item: &Item, mistakes: &mut Mistakes) -> Option<Shape> 
     let shape = match shape::of(sig, args.kind.map(|(kind, _)| kind)) {
         Ok(shape) => shape,
         Err(mistake) => {
-            mistakes.push(mistake);
+            // A kind that could not be read would have told.
+            if args.kind.is_some() || !args.attempted("kind") {
+                mistakes.push(mistake);
+            }
             return None;
         }
     };
@@ -161,6 +163,14 @@ fn function(args: &Args, item: &Item, mistakes: &mut Mistakes) -> Option<Shape> 
             format!("this function returns a {is}, as its signature says; leave `kind` out"),
         );
     }
+    if let Some((lives, span)) = item.brief_self(&shape, args.skipped.as_ref()) {
+        mistakes.at(
+            span,
+            format!(
+                "what this function returns lives for `{lives}`, and runs the body when it is polled: `self` may be gone by then; return what borrows `self` (`BoxFuture<'_, ..>`, `impl Stream<..> + '_`, ..), or take `self: Arc<Self>`"
+            ),
+        );
+    }
     Some(shape)
 }
 
@@ -174,8 +184,12 @@ fn plain_value(args: &Args, shape: &Shape, mistakes: &mut Mistakes) {
     let Some(Type::Path(path)) = &shape.output else {
         return;
     };
-    if args.on_error == OnError::Return
-        && args.skipped.is_none()
+    let returns = match args.on_error {
+        Some(choice) => choice == OnError::Return,
+        None => !args.attempted("on_error"),
+    };
+    if returns
+        && !args.attempted("skipped")
         && let Some(name) = path.path.get_ident()
         && PLAIN.iter().any(|plain| name == plain)
     {
@@ -193,11 +207,11 @@ fn stream(args: &Args, mistakes: &mut Mistakes) {
         // An expression is taken at its word.
         !matches!(literal(flag), Some(Lit::Bool(flag)) if !flag.value)
     });
-    let unreadable = args
-        .keys
-        .iter()
-        .any(|key| key == "auto_extend" && args.auto_extend.is_none());
-    if !extended && args.bounded.is_none() && args.options.is_none() && !unreadable {
+    let bounded = matches!(args.bounded, Some((true, _)));
+    // What could not be read was meant to say it.
+    let unreadable = (args.auto_extend.is_none() && args.attempted("auto_extend"))
+        || (args.bounded.is_none() && args.attempted("bounded"));
+    if !extended && !bounded && !unreadable && !args.attempted("options") {
         let at = args
             .auto_extend
             .as_ref()

@@ -1,10 +1,15 @@
 //! The annotated function, taken apart no further than needed: its body stays the tokens that its author wrote.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, FnArg, GenericParam, Ident, Pat, Signature, Token, Type, Visibility};
+use syn::{
+    Attribute, Expr, FnArg, GenericParam, Ident, Lifetime, Pat, PatIdent, PatType, Signature,
+    Token, Type, Visibility,
+};
 
-use crate::shape::Shape;
+use crate::mentions::mentions;
+use crate::shape::{Shape, Wrap};
 
 pub(crate) struct Item {
     attrs: Vec<Attribute>,
@@ -97,51 +102,105 @@ impl Item {
     }
 
     /// The parameters that only wait to be dropped, `_permit` say. They are the body's too: it must be over with them
-    /// before the slot is given back.
-    pub(crate) fn kept(&self) -> Vec<&Ident> {
-        let inputs = self.sig.inputs.iter();
-        inputs
-            .filter_map(|input| match input {
-                FnArg::Typed(typed) => match &*typed.pat {
-                    Pat::Ident(pat) if pat.ident.to_string().starts_with('_') => Some(&pat.ident),
-                    _ => None,
-                },
-                FnArg::Receiver(_) => None,
+    /// before the slot is given back. Not those that what is returned outlives.
+    pub(crate) fn kept(&self, shape: &Shape) -> Vec<Parameter<'_>> {
+        let outlived = self.outliving(shape).is_some();
+        self.simple_parameters()
+            .filter(|(ty, parameter)| {
+                parameter.name.to_string().starts_with('_')
+                    && !(outlived && has_unnamed_lifetime(ty.to_token_stream()))
             })
+            .map(|(_, parameter)| parameter)
             .collect()
     }
 
     /// The parameters of the body, `&T` all of them, that may be gone when it runs: what is returned, and runs it, lives
     /// for another lifetime. That it does not keep them is known, since the function was right without the attribute.
-    pub(crate) fn brief(&self, shape: &Shape, body: &Body) -> Vec<&Ident> {
-        let Some(lives) = &shape.lives else {
-            return Vec::new();
-        };
-        // Without a name it is the receiver's lifetime, or else that of the only parameter that has one.
-        if lives.ident == "_" && self.sig.receiver().is_none() {
+    pub(crate) fn brief(&self, shape: &Shape, skipped: Option<&Expr>) -> Vec<Parameter<'_>> {
+        if self.outliving(shape).is_none() {
             return Vec::new();
         }
-        let inputs = self.sig.inputs.iter();
-        inputs
-            .filter_map(|input| {
-                let FnArg::Typed(typed) = input else {
-                    return None;
-                };
-                match (&*typed.pat, &*typed.ty) {
-                    (Pat::Ident(pat), Type::Reference(reference))
-                        if reference.lifetime.is_none() && reference.mutability.is_none() =>
-                    {
-                        Some(&pat.ident)
-                    }
-                    _ => None,
+        let used = self.used(skipped);
+        self.simple_parameters()
+            .filter(|(ty, parameter)| match ty {
+                Type::Reference(reference) => {
+                    reference.lifetime.is_none()
+                        && reference.mutability.is_none()
+                        && mentions(used.clone(), parameter.name).is_some()
                 }
+                _ => false,
             })
-            .filter(|ident| mentions(body.statements.clone(), &ident.to_string()))
+            .map(|(_, parameter)| parameter)
             .collect()
     }
 
-    /// The same function with another body, given without its braces.
-    pub(crate) fn with_body(&self, body: &TokenStream) -> TokenStream {
+    /// As [`brief`](Self::brief), but `self`, of which there can be no copy: for how long it would have to live, and
+    /// where it is used.
+    pub(crate) fn brief_self<'s>(
+        &self,
+        shape: &'s Shape,
+        skipped: Option<&Expr>,
+    ) -> Option<(&'s Lifetime, Span)> {
+        let unnamed = self.borrows_self();
+        let lives = shape.lives.as_ref().filter(|lives| lives.ident != "_");
+        // An `async fn` keeps what it is given.
+        let lives = lives.filter(|_| unnamed && shape.wrap != Wrap::Async)?;
+        let used = mentions(self.used(skipped), &Ident::new("self", Span::call_site()))?;
+        Some((lives, used))
+    }
+
+    /// Whether there is a `&self`, or another reference to it, whose lifetime has no name.
+    fn borrows_self(&self) -> bool {
+        let receiver = self.sig.receiver();
+        receiver.is_some_and(|receiver| has_unnamed_lifetime(receiver.to_token_stream()))
+    }
+
+    /// The lifetime of what is returned, if it is another than that of the parameters that have no lifetime by name.
+    fn outliving<'s>(&self, shape: &'s Shape) -> Option<&'s Lifetime> {
+        let lives = shape.lives.as_ref()?;
+        // Without a name it is the receiver's, if that is borrowed, or else that of the only parameter that is.
+        let is_theirs = lives.ident == "_" && !self.borrows_self();
+        (!is_theirs).then_some(lives)
+    }
+
+    /// What runs late: the body, and the value for when it is skipped.
+    fn used(&self, skipped: Option<&Expr>) -> TokenStream {
+        let mut used = self
+            .body
+            .as_ref()
+            .map_or_else(TokenStream::new, |body| body.statements.clone());
+        used.extend(skipped.map(ToTokens::to_token_stream));
+        used
+    }
+
+    /// The parameters that are a name and a type.
+    fn simple_parameters(&self) -> impl Iterator<Item = (&Type, Parameter<'_>)> {
+        self.sig.inputs.iter().filter_map(|input| {
+            let FnArg::Typed(PatType { attrs, pat, ty, .. }) = input else {
+                return None;
+            };
+            let Pat::Ident(PatIdent {
+                by_ref: None,
+                mutability,
+                ident: name,
+                ..
+            }) = &**pat
+            else {
+                return None;
+            };
+            let is_condition =
+                |attr: &&Attribute| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr");
+            let parameter = Parameter {
+                conditions: attrs.iter().filter(is_condition).collect(),
+                mutability: mutability.as_ref(),
+                name,
+            };
+            Some((&**ty, parameter))
+        })
+    }
+
+    /// The same function with another body, given without its braces, which takes these parameters as they are.
+    pub(crate) fn with_body(&self, body: &TokenStream, unchanged: &[Parameter<'_>]) -> TokenStream {
         let Self {
             attrs,
             vis,
@@ -150,6 +209,17 @@ impl Item {
             ..
         } = self;
         let inner_attrs = self.body.iter().flat_map(|body| &body.inner_attrs);
+        let mut sig = sig.clone();
+        for input in &mut sig.inputs {
+            if let FnArg::Typed(typed) = input
+                && let Pat::Ident(pat) = &mut *typed.pat
+                && unchanged
+                    .iter()
+                    .any(|parameter| *parameter.name == pat.ident)
+            {
+                pat.mutability = None;
+            }
+        }
         quote::quote! {
             #(#attrs)* #vis #defaultness #sig { #(#inner_attrs)* #body }
         }
@@ -164,14 +234,34 @@ impl Item {
     }
 }
 
-/// Whether the tokens have the name, also within a literal that `format!` may read.
-fn mentions(tokens: TokenStream, name: &str) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == name,
-        TokenTree::Group(group) => mentions(group.stream(), name),
-        TokenTree::Literal(literal) => literal.to_string().contains(&format!("{{{name}")),
-        TokenTree::Punct(_) => false,
-    })
+/// A parameter that is a name and a type.
+pub(crate) struct Parameter<'a> {
+    /// `#[cfg(..)]`, which hold for all that is done with it.
+    pub(crate) conditions: Vec<&'a Attribute>,
+    pub(crate) mutability: Option<&'a Token![mut]>,
+    pub(crate) name: &'a Ident,
+}
+
+/// Whether there is a reference without a lifetime, or the lifetime `'_`.
+fn has_unnamed_lifetime(tokens: TokenStream) -> bool {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let next = tokens.peek();
+        let found = match token {
+            TokenTree::Group(group) => has_unnamed_lifetime(group.stream()),
+            TokenTree::Punct(punct) => match (punct.as_char(), next) {
+                ('&', Some(TokenTree::Punct(next))) => next.as_char() != '\'',
+                ('&', _) => true,
+                ('\'', Some(TokenTree::Ident(name))) => name == "_",
+                _ => false,
+            },
+            _ => false,
+        };
+        if found {
+            return true;
+        }
+    }
+    false
 }
 
 fn bound(pat: &Pat, names: &mut Vec<String>) {

@@ -28,6 +28,7 @@ pub(crate) struct Shape {
     pub(crate) kind: Kind,
     pub(crate) wrap: Wrap,
     /// What the future comes to, or the stream's items, where the signature says so; with `_` for each `impl Trait`.
+    /// The parameters of an alias do not say it, whatever its name is.
     pub(crate) output: Option<Type>,
     /// How long what is returned lives, where that is not as long as all parameters.
     pub(crate) lives: Option<Lifetime>,
@@ -170,12 +171,12 @@ fn among<'a>(bounds: impl IntoIterator<Item = &'a TypeParamBound>) -> Option<(Ki
     })
 }
 
-/// `Pin<Box<dyn ..>>` and the aliases of the `futures` crate.
+/// `Pin<Box<dyn ..>>` and the aliases of the `futures` crate, or others of their names.
 fn named(path: &TypePath) -> Option<(Kind, Option<Type>)> {
     let last = path.path.segments.last()?;
     match last.ident.to_string().as_str() {
-        "BoxFuture" | "LocalBoxFuture" => Some((Kind::Future, only_type(path).cloned())),
-        "BoxStream" | "LocalBoxStream" => Some((Kind::Stream, only_type(path).cloned())),
+        "BoxFuture" | "LocalBoxFuture" => Some((Kind::Future, None)),
+        "BoxStream" | "LocalBoxStream" => Some((Kind::Stream, None)),
         "Pin" => boxed(path).and_then(|object| among(&object.bounds)),
         _ => None,
     }

@@ -6,25 +6,33 @@ use std::time::Duration;
 use leader_core::{LeaderError, NodeId, Step};
 
 use crate::acks::Need;
+#[cfg(feature = "__tls")]
+use crate::client::Endpoint;
 use crate::client::{Layout, Place, Shared};
 use crate::connect::{Home, Plan, Way};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
+use crate::protocol::Protocol;
 use crate::runtime::Lodging;
 use crate::store::RedisStore;
+#[cfg(feature = "__tls")]
+use crate::trust::{Own, Trust};
 use crate::url;
 
 /// Builds a [`RedisElector`]; started by [`RedisElector::builder`].
 ///
 /// | option | default | meaning |
 /// |---|---|---|
-/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS |
+/// | `url` | | where the server is: `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS; `redis-sentinel://` and `redis-cluster://` |
 /// | `client` | | the service's own fred client, instead of a URL |
 /// | `node_id` | `host:pid:random` | who this candidate is, for people |
 /// | `key_prefix` | `leader` | what keys and channels start with |
 /// | `command_timeout` | 500 ms | how long one command may take; 1 ms to 60 s |
 /// | `replica_ack` | none | how many replicas have to acknowledge a lease, and within what time |
+/// | `protocol` | RESP2 | the version of the protocol that is spoken |
+/// | `ca_certificates` | the system's | with a TLS feature: whose certificates are believed |
+/// | `client_certificate` | none | with a TLS feature: what is shown to a server that asks for it |
 /// | `own_runtime` | `false` | connections and extensions on a thread of their own |
 /// | `shutdown_grace` | 5 s | how long a shutdown may take |
 #[derive(Clone)]
@@ -36,8 +44,11 @@ pub struct RedisElectorBuilder {
     key_prefix: String,
     command_timeout: Duration,
     acks: Option<Need>,
+    protocol: Option<Protocol>,
     own_runtime: bool,
     shutdown_grace: Option<Duration>,
+    #[cfg(feature = "__tls")]
+    trust: Trust,
 }
 
 impl RedisElectorBuilder {
@@ -49,13 +60,34 @@ impl RedisElectorBuilder {
             key_prefix: Keys::DEFAULT_PREFIX.to_owned(),
             command_timeout: Duration::from_millis(500),
             acks: None,
+            protocol: None,
             own_runtime: false,
             shutdown_grace: None,
+            #[cfg(feature = "__tls")]
+            trust: Trust::default(),
         }
     }
 
     /// Where the server is: `redis://[[user]:password@]host[:port][/database]`; `valkey://` is the same. `rediss://`
     /// is TLS, and needs one of the features `enable-rustls`, `enable-rustls-ring` or `enable-native-tls`.
+    ///
+    /// `redis-sentinel://sentinel[:port][/database]?sentinelServiceName=name&node=another:port` is the primary that the
+    /// sentinels call `name`; `redis-cluster://node[:port]?node=another:port` is a cluster. What holds there is said on
+    /// [the first page](crate#sentinel-and-cluster).
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    ///
+    /// # async fn example() -> Result<(), leader_core::LeaderError> {
+    /// let behind_sentinels = RedisElector::connect(
+    ///     "redis-sentinel://:secret@s1:26379?sentinelServiceName=billing&node=s2:26379&node=s3:26379",
+    /// )
+    /// .await?;
+    /// let on_a_cluster =
+    ///     RedisElector::connect("redis-cluster://:secret@a:7000?node=b:7000&node=c:7000").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
@@ -158,6 +190,48 @@ impl RedisElectorBuilder {
         self
     }
 
+    /// Which version of the protocol requests and answers are in. Default [`Protocol::Resp2`]; a client that is shared
+    /// speaks what it speaks.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
+        self
+    }
+
+    /// Believes servers whose certificates are of these authorities, in PEM, and no others; for `rediss://` URLs.
+    /// Default: those that the operating system believes. A certificate must be for the host that the URL has, and in
+    /// force; there is no way around that, and none back to a connection without TLS.
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let elector = RedisElector::builder()
+    ///     .url("rediss://billing:secret@cache.internal:6380")
+    ///     .ca_certificates(std::fs::read("/etc/billing/ca.pem")?)
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "__tls")]
+    pub fn ca_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.trust.authorities = Some(pem.into());
+        self
+    }
+
+    /// Shows this certificate to a server that asks its clients for one (mutual TLS); for `rediss://` URLs. `chain` is
+    /// the certificate and those between it and its authority, `key` its private key (PKCS #8), both in PEM.
+    #[cfg(feature = "__tls")]
+    pub fn client_certificate(
+        mut self,
+        chain: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        let (chain, key) = (chain.into(), key.into());
+        self.trust.own = Some(Own { chain, key });
+        self
+    }
+
     /// Whether connections and extensions live on a runtime of their own, on one thread: work that blocks the worker
     /// threads of the service's runtime can then not starve them. Costs a thread, and waking it for each command.
     /// Without it, a multi-thread runtime keeps leases alive while a body blocks one of its workers, unless the body has
@@ -179,8 +253,9 @@ impl RedisElectorBuilder {
     /// # Errors
     ///
     /// - [`LeaderError::InvalidOptions`] names the option that cannot be honoured; nothing was sent then.
-    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout: nothing listens there, the
-    ///   login was refused, the server hangs, or loads its data. Nothing is left behind.
+    /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout, on a cluster four times, and
+    ///   behind sentinels twice for each and once more: nothing listens there, the login was refused, the server hangs, or
+    ///   loads its data; it is not part of a cluster, or no sentinel knows the name. Nothing is left behind.
     /// - [`LeaderError::NoRuntime`] outside a Tokio runtime, unless `own_runtime` is set.
     ///
     /// # Cancellation safety
@@ -232,13 +307,28 @@ impl RedisElectorBuilder {
 
     fn way(&self) -> Result<Way, LeaderError> {
         match (&self.url, &self.client) {
-            (Some(url), None) => Ok(Way::Open(url::endpoint(url)?)),
+            (Some(url), None) => {
+                let endpoint = url::endpoint(url)?;
+                #[cfg(feature = "__tls")]
+                let endpoint = self.secured(url, endpoint)?;
+                Ok(Way::Open(
+                    endpoint.speaking(self.protocol.unwrap_or_default()),
+                ))
+            }
             (None, Some(client)) => {
-                if self.own_runtime {
-                    let reason = "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it";
-                    return Err(LeaderError::invalid_options("client", reason));
+                #[cfg(feature = "__tls")]
+                if let Some(option) = self.trust.set() {
+                    let reason = "`client` is set, which brings its own TLS; set one of them";
+                    return Err(LeaderError::invalid_options(option, reason));
                 }
-                Ok(Way::Share(client.clone()))
+                let reason = if self.own_runtime {
+                    "it cannot be combined with `own_runtime`: a client lives on the runtime that connected it"
+                } else if self.protocol.is_some() {
+                    "it cannot be combined with `protocol`: a client speaks what it speaks"
+                } else {
+                    return Ok(Way::Share(client.clone()));
+                };
+                Err(LeaderError::invalid_options("client", reason))
             }
             (None, None) => Err(LeaderError::invalid_options(
                 "url",
@@ -248,6 +338,23 @@ impl RedisElectorBuilder {
                 "url",
                 "`client` is set as well; set one of them",
             )),
+        }
+    }
+
+    /// The endpoint by TLS, if that is what the URL asks for.
+    #[cfg(feature = "__tls")]
+    fn secured(&self, url: &str, endpoint: Endpoint) -> Result<Endpoint, LeaderError> {
+        let refused = |(option, why)| LeaderError::invalid_options(option, why);
+        if url::asks_for_tls(url) {
+            return endpoint.by_tls(&self.trust).map_err(refused);
+        }
+        match self.trust.set() {
+            None => Ok(endpoint),
+            Some(option) => {
+                let reason =
+                    "the URL asks for no TLS, so nothing would be checked; write `rediss://`";
+                Err(LeaderError::invalid_options(option, reason))
+            }
         }
     }
 

@@ -9,8 +9,11 @@ mod cluster;
 mod endpoint;
 mod incidents;
 mod link;
+mod login;
 mod settings;
 mod subscriptions;
+#[cfg(feature = "__tls")]
+mod tls;
 mod topology;
 
 use std::fmt;
@@ -104,8 +107,24 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects, and logs in if the endpoint says how. It is over within two limits.
+    /// Connects, and logs in if the endpoint says how. It is over within two limits, for each sentinel if there are any.
     pub(crate) async fn open(
+        endpoint: &Endpoint,
+        purpose: Purpose,
+        terms: &Terms,
+    ) -> Result<Self, Failure> {
+        let mut opened = Self::open_once(endpoint, purpose, terms).await;
+        // fred goes on to the next sentinel when one cannot be reached, but not when it is silent.
+        for endpoint in endpoint.with_another_sentinel_first() {
+            if !matches!(opened, Err(Failure::NoAnswer(_))) {
+                break;
+            }
+            opened = Self::open_once(&endpoint, purpose, terms).await;
+        }
+        opened
+    }
+
+    async fn open_once(
         endpoint: &Endpoint,
         purpose: Purpose,
         terms: &Terms,
@@ -219,7 +238,7 @@ impl Connection {
         let key = keys.first().copied().unwrap_or_default();
         let asked = Instant::now();
         let digest = request(script.digest());
-        match self.send("EVALSHA", key, digest, visit, limit).await {
+        let answer = match self.send("EVALSHA", key, digest, visit, limit).await {
             // After a restart or `SCRIPT FLUSH`. The server remembers the script from then on.
             Err(failure) if failure.is_unknown_script() => {
                 let rest = limit.saturating_sub(asked.elapsed());
@@ -227,7 +246,8 @@ impl Connection {
                 self.send("EVAL", key, source, visit, rest).await
             }
             answer => answer,
-        }
+        };
+        answer.map_err(|failure| failure.within(script))
     }
 
     /// Reads one field of a hash.

@@ -9,7 +9,7 @@ use crate::builder::RedisElectorBuilder;
 use crate::quorum::RedisQuorumBuilder;
 use crate::store::RedisStore;
 
-/// An elector on one Redis or Valkey server.
+/// An elector on Redis or Valkey: one server, the primary behind sentinels, or a cluster.
 ///
 /// A clone is the same candidate. When the last clone is dropped its connections end too;
 /// [`shutdown`](leader_core::ElectorExt::shutdown) ends them in order, after what is held was released.

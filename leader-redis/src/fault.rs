@@ -1,6 +1,9 @@
 //! [`Failure`]: why there is no answer, or what the answer refuses. The only file that reads the text of servers'
 //! errors.
 
+mod certificate;
+mod lacking;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -8,6 +11,7 @@ use leader_core::store::StoreError;
 use leader_core::{BackendKind, LossReason};
 
 use crate::reply::Oddity;
+use crate::script::Script;
 
 /// Why a command brought no usable answer, before it is known which kind of failure that is.
 #[derive(Clone, Debug)]
@@ -91,7 +95,7 @@ impl Failure {
         matches!(self, Self::Refused(words) if code(words) == "NOSCRIPT")
     }
 
-    /// The server does not know a command.
+    /// It does not know the command: it is too old for it.
     pub(crate) fn is_unknown_command(&self) -> bool {
         matches!(self, Self::Refused(words) if words.starts_with("ERR unknown command"))
     }
@@ -116,6 +120,19 @@ impl Failure {
             "ASK" => Some(Redirect::Ask { host, port }),
             _ => None,
         }
+    }
+
+    /// The same of a command within `script`, named if the server does not name it.
+    pub(crate) fn within(self, script: &Script) -> Self {
+        let Self::Refused(words) = self else {
+            return self;
+        };
+        let words = match lacking::commands(&words, script.source()).as_slice() {
+            [] => words,
+            [command] => format!("{words}; the command is {command}"),
+            commands => format!("{words}; the command is one of {}", commands.join(", ")),
+        };
+        Self::Refused(words)
     }
 
     pub(crate) fn kind(&self) -> BackendKind {
@@ -170,6 +187,11 @@ impl Failure {
         let mut words = self.words();
         if let (BackendKind::WrongType, Some(key)) = (kind, key) {
             words = format!("`{key}` holds something else ({words}); {advice}");
+        }
+        if let (BackendKind::Denied, Some(key)) = (kind, key)
+            && let Some(pattern) = lacking::pattern(&words, key)
+        {
+            words = format!("{words}; this user must be allowed `{pattern}`");
         }
         let source = ServerError {
             address: address.to_owned(),
@@ -252,6 +274,9 @@ fn discreet(words: &str) -> String {
 /// What the system or a library says of a connection, in plain words: those in `Os { code: 111, kind:
 /// ConnectionRefused, message: "Connection refused" }` or in `Custom { kind: Uncategorized, error: "failed to .." }`.
 fn plain(words: &str) -> String {
+    if let Some(meaning) = certificate::meaning(words) {
+        return meaning.to_owned();
+    }
     let debugged = words
         .strip_prefix("Os {")
         .or_else(|| words.strip_prefix("Custom {"))
@@ -488,10 +513,6 @@ mod tests {
             (
                 "Custom { kind: Uncategorized, error: \"failed to lookup address information: Name or service not known\" }",
                 "failed to lookup address information: Name or service not known",
-            ),
-            (
-                "Custom { kind: InvalidData, error: InvalidCertificate(UnknownIssuer) }",
-                "InvalidCertificate(UnknownIssuer)",
             ),
             (
                 "Custom { kind: Other, error: \"it said \\\"no\\\"\" }",

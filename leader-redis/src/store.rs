@@ -11,7 +11,7 @@ use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching,
 };
-use leader_core::{Holder, LeaseOptions, LockName};
+use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
@@ -24,7 +24,8 @@ use crate::reply::{self, Released, Reply};
 use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
-/// A [`LeaseStore`] on one Redis or Valkey server, 6.2 or later. A clone is the same store.
+/// A [`LeaseStore`] on Redis 6.2 or later or Valkey: one server, the primary behind sentinels, or a cluster. A clone is
+/// the same store.
 ///
 /// Made by [`RedisElectorBuilder::connect_store`](crate::RedisElectorBuilder::connect_store), for those who put an
 /// engine of their own on it, or test it; everybody else wants [`RedisElector`](crate::RedisElector).
@@ -52,7 +53,8 @@ use crate::watch::Wakeups;
 /// # Batches
 ///
 /// [`extend`](LeaseStore::extend) sends a batch as one script, during which the server does nothing else: about 5 µs for
-/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many.
+/// each lease. The engine's batches have 256 at most; who calls it directly chooses how many. On a cluster it is one script
+/// for each slot, all at once.
 #[derive(Clone)]
 pub struct RedisStore {
     inner: Arc<Inner>,
@@ -70,7 +72,9 @@ struct Inner {
     /// Kept for as long as the connections.
     home: Home,
     /// Whether it was said that releases cannot be told.
-    complained: AtomicBool,
+    cannot_tell: AtomicBool,
+    /// Whether it was said that releases cannot be heard of.
+    cannot_hear: AtomicBool,
 }
 
 impl RedisStore {
@@ -92,7 +96,8 @@ impl RedisStore {
                 address,
                 timeout,
                 home,
-                complained: AtomicBool::new(false),
+                cannot_tell: AtomicBool::new(false),
+                cannot_hear: AtomicBool::new(false),
             }),
         }
     }
@@ -243,7 +248,12 @@ impl Inner {
         let answers = answer.and_then(|answer| Ok(reply::extend(&answer, keys.len())?));
         let answers = match answers {
             Ok(answers) => answers,
-            Err(failure) => return vec![Err(failure.at(&self.address, None)); keys.len()],
+            Err(failure) => {
+                // All are refused alike.
+                let denied = failure.kind() == BackendKind::Denied;
+                let key = keys.first().copied().filter(|_| denied);
+                return vec![Err(failure.at(&self.address, key)); keys.len()];
+            }
         };
         let each = answers.into_iter().zip(&keys);
         each.map(|(answer, key)| match answer {
@@ -252,7 +262,7 @@ impl Inner {
                 Err(failure) => Err(failure.at(&self.address, None)),
             },
             Ok(reply) => Ok(reply),
-            Err(oddity) => Err(self.error(key, oddity)),
+            Err(oddity) => Err(self.error(key, Failure::from(oddity).within(&EXTEND))),
         })
         .collect()
     }
@@ -275,9 +285,9 @@ impl Inner {
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
-            && !self.complained.swap(true, Ordering::Relaxed)
+            && !self.cannot_tell.swap(true, Ordering::Relaxed)
         {
-            let error = self.error(&key, Failure::Refused(words));
+            let error = self.error(&key, Failure::Refused(words).within(&RELEASE));
             tracing::warn!(%channel, %error, "releases cannot be told: waiters are not woken before leases end");
         }
         Ok(match reply {
@@ -364,7 +374,16 @@ impl LeaseStore for RedisStore {
             .watch(inner.keys.channel(name), &key, since, hints);
         match tokio::time::timeout(inner.timeout, watch).await {
             Ok(Ok(watch)) => Ok(Watching::new(watch)),
-            Ok(Err(failure)) => Err(inner.error(&key, failure)),
+            Ok(Err(failure)) => {
+                let denied = failure.kind() == BackendKind::Denied;
+                let error = inner.error(&key, failure);
+                // Waiters go on without, so nobody else would say it.
+                if denied && !inner.cannot_hear.swap(true, Ordering::Relaxed) {
+                    let channel = inner.keys.channel(name);
+                    tracing::warn!(%channel, %error, "releases cannot be heard of: waiters are not woken before leases end");
+                }
+                Err(error)
+            }
             Err(_) => Err(inner.error(&key, Failure::NoAnswer(inner.timeout))),
         }
     }

@@ -4,11 +4,7 @@ use leader_core::LeaderError;
 
 use crate::client::{Endpoint, Layout};
 
-const TLS: bool = cfg!(any(
-    feature = "enable-rustls",
-    feature = "enable-rustls-ring",
-    feature = "enable-native-tls"
-));
+const TLS: bool = cfg!(feature = "__tls");
 
 /// Reads `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS; and what a cluster and sentinels
 /// have instead.
@@ -16,13 +12,27 @@ pub(crate) fn endpoint(url: &str) -> Result<Endpoint, LeaderError> {
     read(url).map_err(|reason| LeaderError::invalid_options("url", reason))
 }
 
+/// Whether a URL that was read asks for TLS.
+#[cfg(feature = "__tls")]
+pub(crate) fn asks_for_tls(url: &str) -> bool {
+    let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
+    scheme
+        .is_some_and(|scheme| matches!(scheme.to_ascii_lowercase().as_str(), "rediss" | "valkeys"))
+}
+
 fn read(url: &str) -> Result<Endpoint, String> {
     let Some((scheme, rest)) = url.trim().split_once("://") else {
         return Err("it has no scheme; write `redis://host:port`".to_owned());
     };
     let layout = layout(&scheme.to_ascii_lowercase())?;
+    // fred would make a TLS configuration of its own.
+    let without_tls = scheme
+        .to_ascii_lowercase()
+        .replace("rediss", "redis")
+        .replace("valkeys", "valkey");
+    let url = format!("{without_tls}://{rest}");
     let endpoint =
-        Endpoint::from_url(url, layout).map_err(|details| explained(&details, layout))?;
+        Endpoint::from_url(&url, layout).map_err(|details| explained(&details, layout))?;
     check_rest(rest, layout)?;
     for node in endpoint.hosts() {
         if node.host.is_empty() {

@@ -139,7 +139,9 @@ impl Wakeups {
         let (endpoint, terms) = (self.endpoint.clone(), self.terms.clone());
         let (known, watchers) = (self.known.clone(), self.watchers.clone());
         self.terms.lodging.spawn(async move {
-            let link = Arc::new(Link::listen(&endpoint, known, &terms).await?);
+            let link = Link::listen(&endpoint, known, &terms).await?;
+            link.may_unsubscribe().await?;
+            let link = Arc::new(link);
             let (orders, received) = mpsc::unbounded_channel();
             let listening = Listening::new(link.clone(), watchers, received, terms.limit);
             let task = terms.lodging.spawn(listening.run()).abort_handle();

@@ -259,6 +259,13 @@ impl Cluster {
         calls.into_iter().sum()
     }
 
+    /// Whether messages can stay at the nodes of one slot, as from Redis 7 on.
+    pub async fn has_sharded_messages(&self) -> bool {
+        let node = self.up().next().unwrap_or(&self.nodes[0]);
+        let known = node.command(&["PUBSUB", "SHARDCHANNELS"]).await;
+        known.error().is_none()
+    }
+
     /// Starts counting anew, on all nodes that answer.
     pub async fn reset_stats(&self) {
         join_all(self.up().map(Server::reset_stats)).await;

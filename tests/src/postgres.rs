@@ -49,8 +49,8 @@ impl Postgres {
             .unwrap_or_else(|error| panic!("no directory for a database can be made: {error}"));
         let owner = Binaries::unprivileged();
         if let Some((user, group)) = owner {
-            let owned = chown(dir.path(), Some(user), Some(group));
-            owned.unwrap_or_else(|error| panic!("{}: {error}", dir.path().display()));
+            let given = chown(dir.path(), Some(user), Some(group));
+            given.unwrap_or_else(|error| panic!("{}: {error}", dir.path().display()));
         }
         let program = |name: &str| {
             let mut command = Command::new(binaries.program(name));

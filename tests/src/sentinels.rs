@@ -35,16 +35,7 @@ impl Sentinels {
         let sentinels = join_all((0..3).map(|_| Server::builder().sentinel().start())).await;
         let port = primary.port().to_string();
         for sentinel in &sentinels {
-            for command in [
-                &["SENTINEL", "MONITOR", SERVICE, "127.0.0.1", &port, "2"][..],
-                &["SENTINEL", "SET", SERVICE, "down-after-milliseconds", "500"],
-                &["SENTINEL", "SET", SERVICE, "failover-timeout", "3000"],
-            ] {
-                let answer = sentinel.command(command).await;
-                if let Some(error) = answer.error() {
-                    panic!("a sentinel refuses {}: {error}", command.join(" "));
-                }
-            }
+            watch_over(sentinel, &port).await;
         }
         let mut servers = vec![primary];
         servers.extend(replicas);
@@ -119,6 +110,31 @@ impl Sentinels {
             .find(|server| Some(i64::from(server.port())) == agreed)
     }
 
+    /// A replica takes over by hand, as an operator may have it: the sentinels are told at once, and the clients of the old
+    /// primary keep their connections to it.
+    ///
+    /// # Panics
+    ///
+    /// When somebody refuses.
+    pub async fn hand_over(&self) -> &Server {
+        let old = self.primary().await;
+        let new = self
+            .servers
+            .iter()
+            .find(|server| server.port() != old.port())
+            .unwrap_or_else(|| panic!("there is no replica"));
+        for sentinel in &self.sentinels {
+            told(sentinel, &["SENTINEL", "REMOVE", SERVICE]).await;
+        }
+        let port = new.port().to_string();
+        told(new, &["REPLICAOF", "NO", "ONE"]).await;
+        told(old, &["REPLICAOF", "127.0.0.1", &port]).await;
+        for sentinel in &self.sentinels {
+            watch_over(sentinel, &port).await;
+        }
+        new
+    }
+
     /// Waits until all sentinels agree on another primary than `old`, and that one is a primary by its own account.
     ///
     /// # Panics
@@ -149,5 +165,21 @@ impl Sentinels {
             role.is_ok_and(|role| role.array()[0].text() == "slave")
         })
         .await;
+    }
+}
+
+async fn watch_over(sentinel: &Server, port: &str) {
+    for command in [
+        &["SENTINEL", "MONITOR", SERVICE, "127.0.0.1", port, "2"][..],
+        &["SENTINEL", "SET", SERVICE, "down-after-milliseconds", "500"],
+        &["SENTINEL", "SET", SERVICE, "failover-timeout", "3000"],
+    ] {
+        told(sentinel, command).await;
+    }
+}
+
+async fn told(server: &Server, command: &[&str]) {
+    if let Some(error) = server.command(command).await.error() {
+        panic!("{} refuses {}: {error}", server.addr(), command.join(" "));
     }
 }

@@ -52,6 +52,8 @@ pub struct Server {
     admin: Option<Login>,
     backend: Backend,
     _turn: Option<shared::Turn>,
+    #[cfg(feature = "tls")]
+    tls: Option<port::ReservedPort>,
 }
 
 enum Backend {
@@ -66,6 +68,8 @@ enum Backend {
 #[must_use = "a builder does nothing until `start`"]
 pub struct ServerBuilder {
     settings: Settings,
+    #[cfg(feature = "tls")]
+    tls: Option<port::ReservedPort>,
 }
 
 impl ServerBuilder {
@@ -78,6 +82,17 @@ impl ServerBuilder {
     /// One more user, in the words of a `user` line of the configuration: `"app on >secret ~* &* +@all -eval"`.
     pub fn user(mut self, rules: &str) -> Self {
         self.settings.users.push(rules.to_owned());
+        self
+    }
+
+    /// Speaks TLS as well, at [`Server::tls_url`], and shows this certificate there. `demand` is what it asks of its
+    /// clients: `yes` for a certificate of the same authority, or `no`. The harness itself goes on without TLS.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, certificate: &crate::Certificate, demand: &str) -> Self {
+        let port = port::ReservedPort::any();
+        let arguments = certificate.arguments(port.number(), demand);
+        self.settings.args.extend(arguments);
+        self.tls = Some(port);
         self
     }
 
@@ -129,6 +144,8 @@ impl ServerBuilder {
                     admin,
                     backend: Backend::Shared,
                     _turn: turn,
+                    #[cfg(feature = "tls")]
+                    tls: self.tls,
                 };
                 server.until_ready().await;
                 server.make_empty().await;
@@ -143,6 +160,8 @@ impl ServerBuilder {
                     admin,
                     backend: Backend::Binary(Box::new(binary)),
                     _turn: None,
+                    #[cfg(feature = "tls")]
+                    tls: self.tls,
                 }
             }
             #[cfg(feature = "testcontainers")]
@@ -156,6 +175,8 @@ impl ServerBuilder {
                     admin,
                     backend,
                     _turn: None,
+                    #[cfg(feature = "tls")]
+                    tls: self.tls,
                 };
                 server.until_ready().await;
                 server
@@ -199,6 +220,28 @@ impl Server {
             password: password.to_owned(),
         };
         login::write_url(self.addr, Some(&login))
+    }
+
+    /// Where clients connect by TLS, by this name or address of the loopback interface.
+    ///
+    /// # Panics
+    ///
+    /// When the server was started without [`ServerBuilder::tls`].
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls_url(&self, host: &str) -> String {
+        let Some(port) = &self.tls else {
+            panic!("the server was started without TLS");
+        };
+        let authority = format!("{host}:{}", port.number());
+        let url = self.url();
+        let login = url
+            .strip_prefix("redis://")
+            .and_then(|url| url.split_once('@'));
+        match login {
+            Some((login, _)) => format!("rediss://{login}@{authority}"),
+            None => format!("rediss://{authority}"),
+        }
     }
 
     /// The address clients connect to.
@@ -305,10 +348,16 @@ impl Server {
         info.lines().filter_map(command_stat).collect()
     }
 
-    /// How often one command was executed: `"evalsha"`, `"client|pause"`, `"CLIENT PAUSE"`.
+    /// How often one command was executed: `"evalsha"`, `"client|pause"`, `"CLIENT PAUSE"`. Servers before 7.0 count all
+    /// sub-commands of a command together.
     pub async fn command_calls(&self, command: &str) -> u64 {
         let name = command.to_lowercase().replace(' ', "|");
-        self.commands().await.remove(&name).unwrap_or(0)
+        let mut commands = self.commands().await;
+        let calls = commands.remove(&name).or_else(|| {
+            let (command, _) = name.split_once('|')?;
+            commands.remove(command)
+        });
+        calls.unwrap_or(0)
     }
 
     /// Starts counting anew.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use leader_core::{ElectorExt, Lease, LeaseOptions, LeaseOptionsBuilder, LocalElector};
 use leader_redis::RedisElector;
 
+use crate::elector::elector_at;
 use crate::server::Server;
 
 /// A store of the test's own, and candidates on it.
@@ -47,6 +48,14 @@ impl World for Local {
 #[derive(Debug)]
 pub struct Redis(Server);
 
+impl Redis {
+    /// The server, to be killed, say.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.0
+    }
+}
+
 impl World for Redis {
     const PACE: u32 = 3;
 
@@ -57,8 +66,7 @@ impl World for Redis {
     }
 
     async fn candidate(&self, node_id: &str) -> RedisElector {
-        let builder = RedisElector::builder()
-            .url(self.0.url())
+        let builder = elector_at(self.0.url())
             .node_id(node_id)
             // A shared machine stalls for longer than a server does.
             .command_timeout(Duration::from_secs(5));

@@ -15,8 +15,10 @@ use leader_core::store::{
 };
 use leader_core::testing::Footprint;
 use leader_core::{ElectorExt, Holder, Lease, LocalStore, LockName, StoreElector};
-use leader_redis::{RedisElector, RedisStore};
-use leader_tests::{Proxy, Server, at_once, lead, ms, options, patient, until, waiting};
+use leader_redis::RedisStore;
+use leader_tests::{
+    Proxy, Server, at_once, elector_at, lead, ms, options, patient, until, waiting,
+};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
@@ -289,7 +291,7 @@ async fn ended_while_a_reply_of_redis_is_held_back() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
     let store = |url: String| async move {
-        let builder = RedisElector::builder().url(url);
+        let builder = elector_at(url);
         let builder = builder.command_timeout(Duration::from_secs(5));
         builder.connect_store().await.unwrap()
     };

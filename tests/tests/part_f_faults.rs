@@ -44,9 +44,13 @@ impl Candidate {
     }
 }
 
+/// Who leads, all at the same moment: that between the first look and the second. A stalled machine may take longer
+/// over one look than a lease takes to pass from one to the other.
 fn leaders(candidates: &[Candidate]) -> Vec<usize> {
-    let leads = |index: &usize| candidates[*index].campaign.is_leader();
-    (0..candidates.len()).filter(leads).collect()
+    let lease = |index: usize| Some((index, candidates[index].campaign.lease()?));
+    let first: Vec<_> = (0..candidates.len()).filter_map(lease).collect();
+    let still = first.iter().filter(|(_, lease)| lease.is_valid());
+    still.map(|(index, _)| *index).collect()
 }
 
 /// Waits until exactly one leads, and the store says so too. While the store keeps what it acknowledged, never more than

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
+use leader_core::testing::ScriptedElector;
 use leader_core::{
-    BodyEnd, Campaign, CampaignEnd, CampaignOptions, CampaignPhase, Elector, ElectorExt,
-    LeaderError, LeadershipChange, LeaseHandle, LeaseOptions, LossReason, OnLost, Revocation,
-    WhenBodyEnds,
+    BackendKind, BodyEnd, Campaign, CampaignEnd, CampaignOptions, CampaignPhase, Elector,
+    ElectorExt, LeaderError, LeadershipChange, LeaseHandle, LeaseOptions, LossReason, OnLost,
+    Revocation, WhenBodyEnds,
 };
 use leader_tests::{World, at_once, is_skipped, lead, ms, on_every_store, options, patient, until};
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 on_every_store!(
     f02_each_reader_hears_grants_and_revocations_in_turn,
@@ -232,7 +233,6 @@ async fn f03_a_body_that_does_not_end_is_dropped_after_the_grace<W: World>(world
 
 async fn f03_shutdown_lets_the_body_end_first<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let running = Arc::new(AtomicUsize::new(0));
     let ended = Arc::new(AtomicBool::new(false));
     let tell = ended.clone();
     let campaign = a.campaign("x", &patient(), move |lease| {
@@ -255,7 +255,9 @@ async fn f03_shutdown_lets_the_body_end_first<W: World>(world: W) {
     assert!(ended.load(SeqCst), "the body was cut short");
     lead(&b, "x", &at_once()).await.release().await.unwrap();
     for campaign in [&campaign, &waiting, &resting] {
-        assert_eq!(campaign.ended().await.unwrap(), CampaignEnd::ShutDown);
+        let ended = timeout(LIMIT, campaign.ended()).await;
+        let ended = ended.expect("its elector ends the campaign, whatever it waits for");
+        assert_eq!(ended.unwrap(), CampaignEnd::ShutDown);
         assert!(!campaign.is_leader());
     }
     let told: Vec<_> = changes.collect().await;
@@ -272,7 +274,6 @@ async fn f03_shutdown_lets_the_body_end_first<W: World>(world: W) {
         ),
         "{told:?}"
     );
-    drop(running);
 }
 
 async fn f03_a_dropped_campaign_hands_over<W: World>(world: W) {
@@ -601,7 +602,7 @@ async fn an_observer_is_told_when_the_leader_changes<W: World>(world: W) {
     );
     let mut leaders = b.observe("x");
     let mut next = async || {
-        let told = tokio::time::timeout(LIMIT, leaders.next()).await;
+        let told = timeout(LIMIT, leaders.next()).await;
         let state = told
             .expect("something is told")
             .expect("it goes on")
@@ -616,7 +617,7 @@ async fn an_observer_is_told_when_the_leader_changes<W: World>(world: W) {
     let first = lead(&a, "x", &lease).await;
     assert_eq!(next().await, [first.fence()]);
     // Extensions are no change.
-    sleep(ms(700) * W::PACE).await;
+    assert!(timeout(ms(700) * W::PACE, next()).await.is_err());
     first.release().await.unwrap();
     assert!(next().await.is_empty());
     let second = lead(&a, "x", &lease).await;
@@ -709,4 +710,80 @@ async fn campaigns_leave_nothing_behind() {
         leader_core::testing::Footprint::default()
     );
     assert_eq!(elector.store().records(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f03_resign_is_bounded_when_the_body_blocks_its_thread() {
+    let elector = leader_core::LocalElector::new();
+    let options = CampaignOptions::builder(&patient())
+        .grace(ms(20))
+        .build()
+        .unwrap();
+    let blocked = Arc::new(AtomicBool::new(true));
+    let flag = blocked.clone();
+    let campaign = elector.campaign("x", &options, move |_| {
+        let flag = flag.clone();
+        async move {
+            while flag.load(SeqCst) {
+                std::thread::sleep(ms(1));
+            }
+        }
+    });
+    until_leader(&campaign).await;
+    let error = campaign.resign().await.unwrap_err();
+    assert!(
+        matches!(error, LeaderError::BodyStillRuns { .. }),
+        "{error:?}"
+    );
+    // Its slot is not given to anybody while it works.
+    assert!(is_skipped(&elector.node("b"), "x", &at_once()).await);
+    blocked.store(false, SeqCst);
+    until("it has handed over", LIMIT, async || {
+        campaign.status().tenure().is_none()
+    })
+    .await;
+    assert!(!is_skipped(&elector.node("b"), "x", &at_once()).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_let_go_is_no_matter_of_health_however_long_its_release_takes() {
+    let elector = ScriptedElector::leader();
+    let lease = lead(&elector, "x", &patient()).await;
+    elector.lose(LossReason::Expired);
+    elector.fail(BackendKind::Unreachable);
+    assert!(!elector.health().is_healthy());
+    drop(lease);
+    assert!(elector.health().is_healthy());
+}
+
+#[test]
+fn a_runtime_may_end_with_many_campaigns_on_one_name() {
+    end_with_many_campaigns(true);
+}
+
+#[test]
+fn a_runtime_may_end_before_its_campaigns_have_begun() {
+    end_with_many_campaigns(false);
+}
+
+fn end_with_many_campaigns(all_have_begun: bool) {
+    let elector = leader_core::LocalElector::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let campaigns: Vec<_> = runtime.block_on(async {
+        let begin = |_| elector.campaign("x", &patient(), until_asked);
+        let campaigns: Vec<_> = (0..500).map(begin).collect();
+        until_leader(&campaigns[0]).await;
+        if all_have_begun {
+            sleep(ms(50)).await;
+        }
+        campaigns
+    });
+    drop(runtime);
+    for campaign in campaigns {
+        let ended = futures::executor::block_on(campaign.ended());
+        assert_eq!(ended.unwrap(), CampaignEnd::RuntimeEnded);
+    }
 }

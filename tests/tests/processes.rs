@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use leader_core::{ElectorExt, LeaseOptions};
 use leader_redis::RedisElector;
-use leader_tests::{Server, Worker, at_once, is_skipped, lead, ms, options, until, waiting};
+use leader_tests::{
+    Server, Worker, at_once, elector_at, is_skipped, lead, ms, options, until, waiting,
+};
 use tokio::time::Instant;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -15,7 +17,7 @@ fn worker(args: &[&str]) -> Worker {
 }
 
 async fn candidate(server: &Server, node_id: &str) -> RedisElector {
-    let builder = RedisElector::builder().url(server.url()).node_id(node_id);
+    let builder = elector_at(server.url()).node_id(node_id);
     builder.connect().await.unwrap()
 }
 

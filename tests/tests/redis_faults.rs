@@ -9,7 +9,7 @@ use leader_core::{
 };
 use leader_redis::RedisElector;
 use leader_tests::{
-    Proxy, Server, at_once, is_skipped, lead, ms, options, patient, until, waiting,
+    Proxy, Server, at_once, elector_at, is_skipped, lead, ms, options, patient, until, waiting,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -18,10 +18,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 const COMMAND: Duration = Duration::from_millis(500);
 
 async fn connect(url: &str, node_id: &str) -> RedisElector {
-    let builder = RedisElector::builder()
-        .url(url)
-        .node_id(node_id)
-        .command_timeout(COMMAND);
+    let builder = elector_at(url).node_id(node_id).command_timeout(COMMAND);
     builder.connect().await.unwrap()
 }
 
@@ -182,7 +179,7 @@ async fn a04_an_attempt_dropped_in_flight_leaves_the_slot_free() {
 async fn a05_a_grant_that_comes_after_its_lease_is_none_and_is_given_back() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let builder = RedisElector::builder().url(proxy.url());
+    let builder = elector_at(proxy.url());
     let through = builder.command_timeout(LIMIT).connect().await.unwrap();
     let direct = connect(&server.url(), "direct").await;
     warm_up(&through).await;
@@ -355,9 +352,7 @@ async fn a11_a_release_between_the_claim_and_the_subscription_is_not_slept_throu
     let server = Server::start().await;
     let direct = connect(&server.url(), "direct").await;
     let proxy = Proxy::start(server.addr());
-    let builder = RedisElector::builder()
-        .url(proxy.url())
-        .command_timeout(Duration::from_secs(10));
+    let builder = elector_at(proxy.url()).command_timeout(Duration::from_secs(10));
     let waiter = builder.connect().await.unwrap();
     let lease = lead(&direct, "x", &at_once()).await;
     server.reset_stats().await;
@@ -540,7 +535,7 @@ async fn b03_every_transient_answer_is_survived_while_extending() {
 
     // BUSY: a script that runs on, until it is killed.
     server
-        .command(&["CONFIG", "SET", "busy-reply-threshold", "10"])
+        .command(&["CONFIG", "SET", "lua-time-limit", "10"])
         .await;
     let mut busy = server.connect().await.unwrap();
     busy.send(&["EVAL", "while true do end", "0"])
@@ -664,7 +659,7 @@ fn b08_with_a_runtime_of_its_own_the_lease_is_kept_even_on_one_thread() {
         .unwrap();
     let outcome = runtime.block_on(async {
         let server = Server::start().await;
-        let builder = RedisElector::builder().url(server.url()).own_runtime(true);
+        let builder = elector_at(server.url()).own_runtime(true);
         let a = builder.connect().await.unwrap();
         let extended = options(waiting(Duration::ZERO, Duration::from_secs(1)).auto_extend(true));
         let run = a
@@ -765,9 +760,7 @@ async fn c07_ten_thousand_runs_leave_nothing_behind() {
 async fn c09_shutdown_with_a_hundred_leases_and_no_server_ends_in_time() {
     let server = Server::start().await;
     let grace = Duration::from_secs(1);
-    let builder = RedisElector::builder()
-        .url(server.url())
-        .shutdown_grace(grace);
+    let builder = elector_at(server.url()).shutdown_grace(grace);
     let a = builder.connect().await.unwrap();
     let extended = options(waiting(Duration::ZERO, Duration::from_secs(60)).auto_extend(true));
     let mut leases = Vec::new();

@@ -1,7 +1,9 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
+use crate::bench;
 use crate::command::{self, Done, cargo, say, succeeds};
-use crate::test::{self, DOCKER_FEATURE, FEATURES};
+use crate::matrix::{self, Extent};
+use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE, TLS_FEATURE};
 use crate::tree;
 use std::time::{Duration, Instant};
 
@@ -17,11 +19,18 @@ const STEPS: &[Step] = &[
     ("rust-version of dependencies", tree::check_rust_versions),
     ("clippy", clippy),
     ("clippy, leader-core alone", clippy_core),
+    ("clippy, metrics and the service", clippy_metrics),
     ("clippy, leader-redis with TLS", clippy_tls),
-    ("clippy, tests in containers", clippy_docker),
+    (
+        "clippy, tests in containers and with TLS",
+        clippy_optional_tests,
+    ),
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
+    ("cost of a poll", bench::poll),
+    ("tests with TLS", tests_with_tls),
+    ("tests on each server", tests_on_each_server),
 ];
 
 pub(crate) fn run() -> Done {
@@ -63,11 +72,30 @@ fn format() -> Done {
 }
 
 fn clippy() -> Done {
-    lint(&["--workspace", "--all-targets", "--features", FEATURES])
+    lint(&[
+        "--workspace",
+        "--exclude",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        FEATURES,
+    ])
 }
 
 fn clippy_core() -> Done {
     lint(&["--package", "leader-core", "--no-default-features"])
+}
+
+fn clippy_metrics() -> Done {
+    lint(&[
+        "--package",
+        "leader-core",
+        "--package",
+        SERVICE,
+        "--all-targets",
+        "--features",
+        "leader-core/metrics",
+    ])
 }
 
 fn clippy_tls() -> Done {
@@ -80,13 +108,14 @@ fn clippy_tls() -> Done {
     ])
 }
 
-fn clippy_docker() -> Done {
+fn clippy_optional_tests() -> Done {
+    let features = format!("{DOCKER_FEATURE},{TLS_FEATURE}");
     lint(&[
         "--package",
         "leader-tests",
         "--all-targets",
         "--features",
-        DOCKER_FEATURE,
+        &features,
     ])
 }
 
@@ -120,6 +149,23 @@ fn deny() -> Done {
 
 fn tests() -> Done {
     test::run(&[])
+}
+
+/// Apart from the others: TLS is some 20 more crates, and another build of what stands on them.
+fn tests_with_tls() -> Done {
+    let mut tests = test::runner().command();
+    command::run(tests.args([
+        "--package",
+        "leader-tests",
+        "--features",
+        TLS_FEATURE,
+        "--test",
+        "redis_tls",
+    ]))
+}
+
+fn tests_on_each_server() -> Done {
+    matrix::run("all", Extent::Store, &[])
 }
 
 fn ensure_component(component: &str, subcommand: &str) -> Done {

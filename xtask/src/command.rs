@@ -1,5 +1,6 @@
 //! Running programs, in sight of who called us.
 
+use serde_json::Value;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +19,18 @@ pub(crate) fn root() -> PathBuf {
     let own = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let own = own.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     own.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// Where cargo puts what it builds of the workspace at `root`.
+pub(crate) fn target(root: &Path) -> Done<PathBuf> {
+    let mut command: Command = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
+    command.current_dir(root);
+    let metadata: Value =
+        serde_json::from_str(&output(&mut command)?).map_err(|error| error.to_string())?;
+    let target = metadata["target_directory"].as_str();
+    target
+        .map(PathBuf::from)
+        .ok_or_else(|| "cargo does not say where it builds".to_owned())
 }
 
 /// A `cargo` of the toolchain that runs us, at the workspace's root.

@@ -53,7 +53,7 @@ pub(crate) fn run() -> Done {
         Err(_) => engine.import_server(&scratch)?,
     };
     say(&format!("the tests' containers are of the image {image}"));
-    let mut tests = test::runner();
+    let mut tests = test::runner().command();
     tests
         .args([
             "--package",

@@ -1,15 +1,20 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
+mod bench;
 mod ci;
 mod clock;
 mod command;
 mod docker;
+mod matrix;
 mod packages;
+mod postgres;
+mod releases;
 mod servers;
 mod sim;
 mod test;
 mod tree;
 
+use matrix::Extent;
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -20,11 +25,16 @@ Usage: cargo xtask <command>
 Commands:
   test [-- <args>]  Run unit, integration and documentation tests. Finds the server that they need, or installs one.
                     <args> go to the test runner; documentation tests are then left out.
+  test --servers all|NAME [-- <args>]
+                    Run what touches a server on each server of several releases, or on one (`valkey-9.1`), once in each
+                    version of the protocol, and show a table.
+  servers           Fetch those servers and show them.
   ci                Everything that must hold before a change lands: format, clippy, test, rustdoc, licences and bans,
                     minimum Rust version, layering, no ignored tests.
   docker            Run a part of the tests on servers in containers, on an engine that runs or that can be started.
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught.
+  bench poll        Measure what the guard adds to a poll. Also a part of ci.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -36,8 +46,13 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["test"] => test::run(&[]),
         ["test", "--", rest @ ..] => test::run(rest),
+        ["test", "--servers", servers] => matrix::run(servers, Extent::All, &[]),
+        ["test", "--servers", servers, "--", rest @ ..] => matrix::run(servers, Extent::All, rest),
+        ["servers"] => releases::fetch(),
         ["ci"] => ci::run(),
         ["docker"] => docker::run(),
+        ["bench", "poll"] => bench::poll(),
+        ["bench", ..] => Err("which benchmark? There is `poll`".to_owned()),
         ["audit"] => ci::audit(),
         ["sim", rest @ ..] => sim::play(rest),
         ["help" | "--help" | "-h"] => {
@@ -51,7 +66,9 @@ fn main() -> ExitCode {
                 "arguments of the test runner come after `--`: cargo xtask test -- {rest}"
             ))
         }
-        [known @ ("ci" | "docker" | "audit"), ..] => Err(format!("`{known}` takes no arguments")),
+        [known @ ("ci" | "docker" | "audit" | "servers"), ..] => {
+            Err(format!("`{known}` takes no arguments"))
+        }
         [unknown, ..] => Err(format!("there is no command `{unknown}`\n\n{HELP}")),
     };
     match done {

@@ -6,7 +6,7 @@ mod wrong;
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::{Done, cargo, root, run};
+use crate::command::{self, Done, cargo, root, run};
 
 /// Plays seeds, or makes wrong changes; see the help.
 pub(crate) fn play(args: &[&str]) -> Done {
@@ -47,6 +47,6 @@ fn build(root: &Path, target: Option<&Path>) -> Done<Command> {
         cargo.env("CARGO_PROFILE_SIM_CODEGEN_UNITS", "64");
     }
     run(&mut cargo)?;
-    let target = target.map_or_else(|| mutants::target(root), |target| Ok(target.to_owned()))?;
+    let target = target.map_or_else(|| command::target(root), |target| Ok(target.to_owned()))?;
     Ok(Command::new(target.join("sim").join("sim")))
 }

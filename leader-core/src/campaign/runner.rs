@@ -15,6 +15,7 @@ use super::pace::Pace;
 use super::shared::Shared;
 use super::status::{CampaignEnd, CampaignPhase};
 use crate::elector::Elector;
+use crate::engine::quietly;
 use crate::error::{LeaderError, LossReason};
 use crate::guard::{self, Ended};
 use crate::lease::{Lease, LeaseHandle};
@@ -38,9 +39,11 @@ pub(super) struct Runner<E, F> {
     failing: Pace,
     /// Between a body that ended by itself and the next stand.
     ending: Pace,
+    /// Dropped last.
+    over: Over,
 }
 
-/// Marks the campaign as over, however its task ends.
+/// Marks the campaign as over, however its task ends, and if it never began.
 struct Over(Arc<Shared>);
 
 impl Drop for Over {
@@ -72,16 +75,16 @@ where
             name,
             options,
             body,
+            over: Over(shared.clone()),
             shared,
         }
     }
 
     pub(super) async fn run(mut self) {
-        let over = Over(self.shared.clone());
         let end = self.campaign().await;
         let label = self.lease.name_pattern().unwrap_or(self.name.as_str());
-        tracing::debug!(name = label, ?end, "the campaign has ended");
-        over.0.ended(Ok(end));
+        quietly(|| tracing::debug!(name = label, ?end, "the campaign has ended"));
+        self.over.0.ended(Ok(end));
     }
 
     async fn campaign(&mut self) -> CampaignEnd {
@@ -128,11 +131,13 @@ where
                 Err(error) => {
                     let failures = self.shared.failed(error.clone());
                     let label = self.lease.name_pattern().unwrap_or(self.name.as_str());
-                    if failures == 1 {
-                        tracing::warn!(name = label, %error, "cannot stand for election; asking again");
-                    } else {
-                        tracing::debug!(name = label, %error, failures, "cannot stand for election");
-                    }
+                    quietly(|| {
+                        if failures == 1 {
+                            tracing::warn!(name = label, %error, "cannot stand for election; asking again");
+                        } else {
+                            tracing::debug!(name = label, %error, failures, "cannot stand for election");
+                        }
+                    });
                     let longest = (self.lease.lease() / 2).min(LONGEST_PAUSE);
                     let pause = self.failing.pause(FIRST_PAUSE.min(longest), longest);
                     self.pause(pause).await;
@@ -164,11 +169,15 @@ where
         let released = lease.end().await;
         let asked = tenure.is_stopping();
         if let Some(end @ (BodyEnd::Failed(_) | BodyEnd::Panicked(_))) = &ended {
-            tracing::warn!(
-                name = tenure.label(),
-                fence = tenure.id.fence.get(),
-                "{end}"
-            );
+            quietly(|| {
+                tracing::warn!(
+                    name = tenure.label.as_str(),
+                    node_id = %tenure.id.node_id,
+                    slot = tenure.id.slot,
+                    fence = tenure.id.fence.get(),
+                    "{end}"
+                );
+            });
         }
         let reason = match (valid, ended) {
             (Err(LossReason::ShutDown), _) => Some(Revocation::ShutDown),

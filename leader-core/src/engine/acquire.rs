@@ -6,15 +6,18 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
+use super::meter::Held;
 use super::queue::{Full, Queue};
 use super::tenure::{Tenure, Times, kept, validity};
 use super::{Engine, far_from};
 use crate::error::{BackendKind, LeaderError, Step};
-use crate::event::{LeaderEvent, TenureId};
+use crate::event::TenureId;
+use crate::label::Label;
 use crate::lease::Lease;
 use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::outcome::{Acquisition, Skipped};
+use crate::span::Around;
 use crate::store::{Claim, ClaimReply, LeaseStore, Revision, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -35,10 +38,13 @@ impl<S: LeaseStore> Engine<S> {
         let runtime = self.runtime()?;
         // Dropped last: a shutdown waits until the attempt has left what it has to undo to the background.
         let _under_way = self.tracker.token();
-        let mut attempt = Attempt::new(self, name, options, runtime);
+        let label = Label::new(name, options);
+        let _standing = self.meter.standing(&label);
+        let mut attempt = Attempt::new(self, name, &label, options, runtime);
+        let span = Around::standing(&label, &self.node_id, options.slots());
         let acquired = tokio::select! {
             biased;
-            acquired = attempt.run() => acquired,
+            acquired = span.future(attempt.run()) => acquired,
             () = self.closing.cancelled() => Err(LeaderError::ShutDown),
         };
         drop(attempt);
@@ -49,47 +55,15 @@ impl<S: LeaseStore> Engine<S> {
             }
             acquired => acquired,
         };
-        self.tell_acquired(name, options, &acquired);
+        self.tell_acquired(name, &label, &acquired);
         acquired
-    }
-
-    fn tell_acquired(
-        &self,
-        name: &LockName,
-        options: &LeaseOptions,
-        acquired: &Result<Acquisition, LeaderError>,
-    ) {
-        let label = options.name_pattern().unwrap_or(name.as_str());
-        match acquired {
-            // Told with the grant itself, before anything else can happen to the lease.
-            Ok(Acquisition::Elected(_)) => {}
-            Ok(Acquisition::Skipped(skipped)) => {
-                tracing::debug!(name = label, holder = ?skipped.holder(), "skipped");
-                self.events.tell(|| LeaderEvent::Skipped {
-                    name: name.clone(),
-                    node_id: self.node_id.clone(),
-                    holder: skipped.holder().cloned(),
-                });
-            }
-            Err(error) => {
-                tracing::debug!(name = label, %error, "not elected");
-                if let LeaderError::Backend { step, kind, .. } = error {
-                    self.events.tell(|| LeaderEvent::Failed {
-                        name: name.clone(),
-                        node_id: self.node_id.clone(),
-                        tenure: None,
-                        step: *step,
-                        kind: *kind,
-                    });
-                }
-            }
-        }
     }
 }
 
 /// One attempt to be elected. Dropped before its end, it undoes what its claims may have done.
 struct Attempt<'a, S: LeaseStore> {
     engine: &'a Arc<Engine<S>>,
+    label: &'a Label,
     options: &'a LeaseOptions,
     runtime: Handle,
     claim: Claim,
@@ -98,6 +72,8 @@ struct Attempt<'a, S: LeaseStore> {
     /// A claim was sent whose answer has not been seen: it may have been executed, or may yet be.
     uncertain: bool,
     last_sent: Instant,
+    /// When a slot became free, where a release was told that this attempt has not yet asked after.
+    freed: Option<Instant>,
 }
 
 /// What a claim brought.
@@ -110,6 +86,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     fn new(
         engine: &'a Arc<Engine<S>>,
         name: &LockName,
+        label: &'a Label,
         options: &'a LeaseOptions,
         runtime: Handle,
     ) -> Self {
@@ -122,6 +99,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         );
         Self {
             engine,
+            label,
             options,
             runtime,
             claim: claim.of_slots(options.slots()),
@@ -129,6 +107,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             deadline: far_from(now, options.wait()),
             uncertain: false,
             last_sent: now,
+            freed: None,
         }
     }
 
@@ -200,18 +179,18 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                         if last || now >= self.deadline || hopeless {
                             return Err(error);
                         }
-                        tracing::debug!(%name, %error, "asking again soon");
+                        engine.tell_asking_again(self.label, &error);
                         tokio::time::sleep_until(self.deadline.min(now + pause)).await;
                         pause = (pause * 2).min(LONGEST_PAUSE);
                         continue;
                     }
                 }
             }
-            queue
+            self.freed = queue
                 .news(
                     &mut talk,
                     &engine.store,
-                    &name,
+                    (&name, self.label),
                     self.deadline,
                     engine.command_timeout,
                 )
@@ -313,6 +292,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                 };
                 let lease = self.claim.lease;
                 let times = Times::new(engine.base, sent + validity(lease), now + kept(lease));
+                let held = Held::begin(self.label, self.begun, self.freed);
                 let tenure = Tenure::new(
                     engine.next_key(),
                     engine.id,
@@ -320,6 +300,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                     self.claim.token,
                     earlier,
                     self.options,
+                    (self.label.clone(), held),
                     (now, times),
                     self.runtime.clone(),
                     engine.clone(),
@@ -344,7 +325,13 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                 // next claim is a new one.
                 let ended = std::mem::replace(&mut self.claim.token, engine.tokens.fresh());
                 self.uncertain = false;
-                engine.abandon(&self.claim.name, ended, self.until(), &self.runtime);
+                engine.abandon(
+                    &self.claim.name,
+                    self.label,
+                    ended,
+                    self.until(),
+                    &self.runtime,
+                );
                 Err(StoreError::new(
                     BackendKind::MalformedReply,
                     "the store took a claim for one that had been given up",
@@ -366,8 +353,13 @@ impl<S: LeaseStore> Drop for Attempt<'_, S> {
     fn drop(&mut self) {
         if self.uncertain {
             let until = self.until();
-            self.engine
-                .abandon(&self.claim.name, self.claim.token, until, &self.runtime);
+            self.engine.abandon(
+                &self.claim.name,
+                self.label,
+                self.claim.token,
+                until,
+                &self.runtime,
+            );
         }
     }
 }

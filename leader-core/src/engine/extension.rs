@@ -8,9 +8,8 @@ use futures::FutureExt;
 use tokio::time::{Instant, timeout};
 
 use super::tenure::{Tenure, kept};
-use super::{Engine, here};
+use super::{Engine, here, meter};
 use crate::error::{BackendKind, LeaderError, LossReason, Step};
-use crate::event::LeaderEvent;
 use crate::options::LeaseOptions;
 use crate::store::{ExtendReply, Extension, Granted, LeaseStore, StoreError};
 
@@ -120,13 +119,12 @@ impl<S: LeaseStore> Engine<S> {
             match reply {
                 Ok(ExtendReply::Extended) => {
                     if tenure.extended(sent, request.lease) {
-                        self.events.tell(|| LeaderEvent::Extended {
-                            tenure: tenure.id.clone(),
-                        });
+                        self.tell_extended(tenure);
                     }
                     Extended::Done
                 }
                 Ok(ExtendReply::NotHeld(reason)) => {
+                    meter::extended(&tenure.label, meter::Extension::Lost);
                     tenure.lose(reason);
                     Extended::Lost
                 }

@@ -238,6 +238,7 @@ impl<S: LeaseStore> Engine<S> {
                 engine: self.clone(),
                 runtime,
                 bell,
+                begun: false,
             });
             tenure.runtime.spawn(self.background.wrap(work));
             not_next(&tenure.runtime);
@@ -274,11 +275,13 @@ impl<S: LeaseStore> Engine<S> {
 }
 
 /// The keeper's life: looks at the agenda whenever something on it is due, and ends when nothing is left on it.
-async fn keep<S: LeaseStore>(on_duty: OnDuty<S>) {
+async fn keep<S: LeaseStore>(mut on_duty: OnDuty<S>) {
+    on_duty.begun = true;
     let OnDuty {
         engine,
         runtime,
         bell,
+        begun: _,
     } = &on_duty;
     let mut requests = FuturesUnordered::new();
     loop {
@@ -316,6 +319,9 @@ struct OnDuty<S: LeaseStore> {
     runtime: runtime::Id,
     /// The agenda's, to tell it from that of a keeper which came after.
     bell: Arc<Notify>,
+    /// It was polled. One that never was has not panicked itself: its runtime has ended, during a panic of somebody
+    /// else, and would end the next one in the same way.
+    begun: bool,
 }
 
 impl<S: LeaseStore> Drop for OnDuty<S> {
@@ -327,6 +333,7 @@ impl<S: LeaseStore> Drop for OnDuty<S> {
         };
         drop(agendas);
         if let Some(agenda) = left
+            && self.begun
             && std::thread::panicking()
         {
             for entry in agenda.entries.into_values() {

@@ -9,6 +9,8 @@
 //! | `keeper` | extends leases in the background, and notices deadlines |
 //! | `release` | gives slots back, now or behind |
 //! | `shutdown` | ends everything within a bound |
+//! | `tell` | tells what happens: spans, events, metrics |
+//! | `meter` | what is counted and measured |
 //! | `background` | where tokens come from and background work goes |
 
 mod acquire;
@@ -16,9 +18,11 @@ pub(crate) mod background;
 pub(crate) mod chance;
 mod extension;
 mod keeper;
+mod meter;
 mod queue;
 mod release;
 mod shutdown;
+mod tell;
 mod tenure;
 
 use std::collections::BTreeMap;
@@ -35,14 +39,16 @@ use tokio_util::task::TaskTracker;
 
 use self::background::{Background, Tokens};
 use self::keeper::Keepers;
+use self::meter::Meter;
 use self::queue::Queues;
 use self::release::{Courtesy, Settlements};
+pub(crate) use self::tell::quietly;
 pub use self::tenure::BoxFuture;
 use self::tenure::Steward;
 pub(crate) use self::tenure::{Phase, Tenure, kept};
 use crate::elector::{Elector, ElectorId};
 use crate::error::{LeaderError, LossReason, Step};
-use crate::event::{EventHub, Events, LeaderEvent};
+use crate::event::{EventHub, Events};
 use crate::health::Health;
 use crate::lease::Lease;
 use crate::name::LockName;
@@ -203,6 +209,7 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
                 tracker: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 closed: CancellationToken::new(),
+                meter: Meter::default(),
                 events: EventHub::new(),
             }),
         }
@@ -301,6 +308,7 @@ pub(crate) struct Engine<S> {
     closing: CancellationToken,
     /// Fired when the store has been closed: nothing is sent to it from then on.
     closed: CancellationToken,
+    meter: Meter,
     events: EventHub,
 }
 
@@ -322,15 +330,7 @@ impl<S: LeaseStore> Engine<S> {
     /// A grant becomes a lease.
     fn hold(self: &Arc<Self>, tenure: Arc<Tenure>) -> Lease {
         self.held().insert(tenure.key, tenure.clone());
-        let id = &tenure.id;
-        tracing::debug!(
-            name = tenure.label(),
-            slot = id.slot,
-            fence = id.fence.get(),
-            "elected"
-        );
-        self.events
-            .tell(|| LeaderEvent::Elected { tenure: id.clone() });
+        self.tell_elected(&tenure);
         if tenure.auto_extend {
             self.keep(&tenure);
         }
@@ -367,24 +367,6 @@ impl<S: LeaseStore> Engine<S> {
             .unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
             .map_err(|error| LeaderError::backend(step, Some(name), error))
     }
-
-    /// Tells that the store failed at a step of a tenure that goes on.
-    fn failed(&self, step: Step, tenure: &Tenure, error: &StoreError) {
-        tracing::debug!(
-            name = tenure.label(),
-            fence = tenure.id.fence.get(),
-            %step,
-            %error,
-            "the store failed; trying again"
-        );
-        self.events.tell(|| LeaderEvent::Failed {
-            name: tenure.id.name.clone(),
-            node_id: tenure.id.node_id.clone(),
-            tenure: Some(tenure.id.clone()),
-            step,
-            kind: error.kind(),
-        });
-    }
 }
 
 /// The engine that granted a tenure looks after it; a lease knows it in this form, whatever the store.
@@ -414,16 +396,7 @@ impl<S: LeaseStore> Steward for Engine<S> {
 
     fn lost(&self, tenure: &Tenure, reason: LossReason) {
         self.keepers.leave(tenure);
-        tracing::warn!(
-            name = tenure.label(),
-            fence = tenure.id.fence.get(),
-            %reason,
-            "lost the lease"
-        );
-        self.events.tell(|| LeaderEvent::Lost {
-            tenure: tenure.id.clone(),
-            reason,
-        });
+        self.tell_lost(tenure, reason);
     }
 }
 

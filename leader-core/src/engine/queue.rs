@@ -10,7 +10,9 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::chance;
+use super::tell::tell_no_hints;
 use crate::hints::{HintSender, Hints, News, hints};
+use crate::label::Label;
 use crate::name::LockName;
 use crate::node::NodeId;
 use crate::store::{Hint, LeaseStore, Revision, StoreError, Watching};
@@ -163,24 +165,25 @@ impl Queue {
             .clone()
     }
 
-    /// Sleeps until asking again is worth it: a release was told, the first lease must have ended, or `deadline`.
+    /// Sleeps until asking again is worth it: a release was told, the first lease must have ended, or `deadline`. Since
+    /// when a slot is free, if that was told.
     pub(crate) async fn news<S: LeaseStore>(
         &self,
         talk: &mut Talk,
         store: &S,
-        name: &LockName,
+        (name, label): (&LockName, &Label),
         deadline: Instant,
         command_timeout: Duration,
-    ) {
-        let Some(mut full) = talk.full.take() else {
-            return;
-        };
+    ) -> Option<Instant> {
+        let mut full = talk.full.take()?;
+        let mut freed = None;
         // So that the waiters of many processes do not ask in the same instant.
         let jitter = Duration::from_millis(1) + chance::below(MAX_JITTER, full.revision.get());
         let mut pause = FIRST_PAUSE;
         loop {
             if talk.watching.is_none() {
-                let limit = deadline.min(Instant::now() + command_timeout);
+                let asked = Instant::now();
+                let limit = deadline.min(asked + command_timeout);
                 let watch = store.watch(name, full.revision, self.sender.clone());
                 // Hints only ever shorten the sleep; without them the times below still hold.
                 match tokio::time::timeout_at(limit, watch).await {
@@ -188,21 +191,22 @@ impl Queue {
                         talk.watching = Some(watching);
                         self.watched.store(true, Ordering::Release);
                     }
-                    Ok(Err(error)) => tracing::debug!(%name, %error, "waiting without hints"),
-                    Err(_) => tracing::debug!(%name, "waiting without hints: no answer in time"),
+                    Ok(Err(error)) => tell_no_hints(label, &error),
+                    Err(_) => tell_no_hints(label, &StoreError::no_answer(limit - asked)),
                 }
             }
             let wake = (full.until + jitter).min(deadline);
             tokio::select! {
                 biased;
                 news = talk.hints.news() => match news {
-                    News::Missed => return,
+                    News::Missed => return None,
                     News::Released { revision, .. } if revision <= full.revision => {}
                     // The revision that is known stays: of several slots, one that was released earlier may be told
                     // later, and be free sooner.
                     News::Released { free_at, .. } => {
+                        freed = Some(freed.map_or(free_at, |earlier: Instant| earlier.min(free_at)));
                         if free_at <= Instant::now() {
-                            return;
+                            return freed;
                         }
                         full.until = full.until.min(free_at);
                     }
@@ -212,10 +216,11 @@ impl Queue {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 () = tokio::time::sleep_until(wake) => {
-                    if Instant::now() < full.until {
+                    let now = Instant::now();
+                    if now < full.until {
                         talk.full = Some(full);
                     }
-                    return;
+                    return freed.filter(|freed| *freed <= now);
                 }
             }
         }

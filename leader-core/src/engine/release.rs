@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::tenure::{Phase, Tenure, kept};
-use super::{Engine, here};
+use super::{Engine, here, meter};
 use crate::error::{LeaderError, LossReason, Step};
-use crate::event::LeaderEvent;
+use crate::label::Label;
 use crate::name::LockName;
 use crate::store::{Hint, LeaseStore, Release, ReleaseReply, StoreError};
 use crate::token::Token;
@@ -84,7 +84,7 @@ impl<S: LeaseStore> Engine<S> {
                     until = until.max(Instant::now() + kept(tenure.lease));
                 }
                 let send = || engine.send_end(tenure);
-                let reply = engine.insist(settling, until, send).await;
+                let reply = engine.insist(settling, &tenure.label, until, send).await;
                 engine.ended(tenure, reply);
             };
             self.tracker
@@ -96,6 +96,7 @@ impl<S: LeaseStore> Engine<S> {
     pub(super) fn abandon(
         self: &Arc<Self>,
         name: &LockName,
+        label: &Label,
         token: Token,
         until: Instant,
         runtime: &Handle,
@@ -109,10 +110,10 @@ impl<S: LeaseStore> Engine<S> {
             return;
         }
         let settling = Settlements::begin(&self.settlements, name);
-        let (engine, after) = (self.clone(), runtime.clone());
+        let (engine, label, after) = (self.clone(), label.clone(), runtime.clone());
         let insist = async move {
-            let send = || engine.send_release(&release);
-            if let Some(reply) = engine.insist(settling, until, send).await {
+            let send = || engine.send_release(&release, &label);
+            if let Some(reply) = engine.insist(settling, &label, until, send).await {
                 engine.tell_waiters(&release.name, Duration::ZERO, reply, &after);
             }
         };
@@ -123,13 +124,13 @@ impl<S: LeaseStore> Engine<S> {
     async fn insist<T>(
         &self,
         settling: Settling,
+        label: &Label,
         until: Instant,
         send: impl Fn() -> T,
     ) -> Option<ReleaseReply>
     where
         T: Future<Output = Result<ReleaseReply, StoreError>>,
     {
-        let settled = settling.name.clone();
         let mut settling = Some(settling);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -145,7 +146,7 @@ impl<S: LeaseStore> Engine<S> {
             // Whoever waits for this release waits for one try; the next may be long in coming.
             settling.take();
             if Instant::now() + pause >= until {
-                tracing::warn!(name = %settled, %error, "gave up a release; the slot ends with its lease");
+                self.tell_given_up(label, &error);
                 return None;
             }
             let _ = tokio::time::timeout(pause, self.closed.cancelled()).await;
@@ -156,7 +157,7 @@ impl<S: LeaseStore> Engine<S> {
     /// Sends the release of a tenure once.
     async fn send_end(&self, tenure: &Tenure) -> Result<ReleaseReply, StoreError> {
         tenure.releases.fetch_add(1, Ordering::AcqRel);
-        let reply = self.send_release(&request(tenure)).await;
+        let reply = self.send_release(&request(tenure), &tenure.label).await;
         if reply.as_ref().is_err_and(|error| !error.may_have_run()) {
             tenure.releases.fetch_sub(1, Ordering::AcqRel);
         }
@@ -170,11 +171,19 @@ impl<S: LeaseStore> Engine<S> {
         Some(reply)
     }
 
-    async fn send_release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
+    async fn send_release(
+        &self,
+        release: &Release,
+        label: &Label,
+    ) -> Result<ReleaseReply, StoreError> {
         let limit = self.command_timeout;
-        tokio::time::timeout(limit, self.store.release(release))
+        let reply = tokio::time::timeout(limit, self.store.release(release))
             .await
-            .unwrap_or_else(|_| Err(StoreError::no_answer(limit)))
+            .unwrap_or_else(|_| Err(StoreError::no_answer(limit)));
+        if reply.is_err() {
+            meter::release_failed(label);
+        }
+        reply
     }
 
     /// The tenure is over in the store, or there is nothing more to be done about it.
@@ -191,32 +200,10 @@ impl<S: LeaseStore> Engine<S> {
             _ if tenure.phase_now() != Phase::Closed => {}
             // An earlier release, whose answer was not seen, has done it.
             ReleaseReply::NotHeld(_) if tenure.releases.load(Ordering::Acquire) > 1 => {
-                self.events.tell(|| LeaderEvent::Released {
-                    tenure: tenure.id.clone(),
-                });
+                self.tell_released(tenure);
             }
-            ReleaseReply::Released { .. } => {
-                tracing::debug!(
-                    name = tenure.label(),
-                    fence = tenure.id.fence.get(),
-                    "released"
-                );
-                self.events.tell(|| LeaderEvent::Released {
-                    tenure: tenure.id.clone(),
-                });
-            }
-            ReleaseReply::NotHeld(reason) => {
-                tracing::warn!(
-                    name = tenure.label(),
-                    fence = tenure.id.fence.get(),
-                    %reason,
-                    "the lease was gone when it was released"
-                );
-                self.events.tell(|| LeaderEvent::Lost {
-                    tenure: tenure.id.clone(),
-                    reason,
-                });
-            }
+            ReleaseReply::Released { .. } => self.tell_released(tenure),
+            ReleaseReply::NotHeld(reason) => self.tell_gone(tenure, reason),
         }
     }
 

@@ -11,10 +11,12 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::meter::Held;
 use crate::elector::ElectorId;
 use crate::error::{LeaderError, LossReason};
 use crate::event::TenureId;
 use crate::health::Unproved;
+use crate::label::Label;
 use crate::options::{LeaseOptions, OnLost};
 use crate::token::Token;
 
@@ -71,7 +73,8 @@ pub(crate) struct Tenure {
     pub(crate) min_lease: Duration,
     pub(crate) auto_extend: bool,
     pub(crate) on_lost: OnLost,
-    pattern: Option<Arc<str>>,
+    pub(crate) label: Label,
+    held: Held,
     pub(crate) granted: Instant,
     /// The end of the longest tenure, if there is one.
     pub(crate) last_end: Option<Instant>,
@@ -182,6 +185,7 @@ impl Tenure {
         token: Token,
         uncertain: bool,
         options: &LeaseOptions,
+        (label, held): (Label, Held),
         (granted, times): (Instant, Times),
         runtime: Handle,
         steward: Arc<dyn Steward>,
@@ -196,7 +200,8 @@ impl Tenure {
             min_lease: options.min_lease(),
             auto_extend: options.auto_extend(),
             on_lost: options.on_lost(),
-            pattern: options.shared_pattern(),
+            label,
+            held,
             granted,
             last_end: options
                 .max_tenure()
@@ -301,6 +306,7 @@ impl Tenure {
         );
         if lost.is_ok() {
             let _ = self.lost_at.set(Instant::now());
+            self.held.end();
             self.steward.lost(self, reason);
             self.ended.cancel();
         }
@@ -315,6 +321,7 @@ impl Tenure {
             if closed.is_ok() {
                 // Before anything is sent: whoever works under this lease in another task is to stop first.
                 self.ended.cancel();
+                self.held.end();
                 return Ok(());
             }
         }
@@ -338,13 +345,6 @@ impl Tenure {
         let end = self.end();
         let since = self.lost_at.get().map_or(end, |lost| end.min(*lost));
         Some(Unproved::new(self.id.clone(), since.elapsed()))
-    }
-
-    /// The name as spans show it: the pattern, where names are filled in from data.
-    pub(crate) fn label(&self) -> &str {
-        self.pattern
-            .as_deref()
-            .unwrap_or_else(|| self.id.name.as_str())
     }
 
     /// Asks the holder to come to an end; the lease stays valid meanwhile.

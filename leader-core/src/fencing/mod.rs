@@ -58,6 +58,8 @@
 //!   further behind the old one's than the failover took. See [`FencingToken`].
 //! - **All tokens come from one name.** Those of two names, or of two stores, say nothing about each other. Guard a
 //!   resource by one name.
+//!
+//! What can happen in which mode, and what to choose: [`guide::accidents`](crate::guide::accidents).
 
 mod gate;
 mod resource;

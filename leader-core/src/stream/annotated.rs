@@ -1,6 +1,7 @@
 //! What an annotated function that gives a stream expands to. Not public: it changes without notice.
 
 use std::borrow::Borrow;
+use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,8 +11,8 @@ use futures::stream::FusedStream;
 use pin_project_lite::pin_project;
 
 use super::StreamOutcome;
-use super::guarded::Guarded;
 pub use super::guarded::WhenFailing;
+use super::guarded::{Given, Guarded, Sorted};
 use crate::elector::Elector;
 use crate::error::LeaderError;
 use crate::name::LockName;
@@ -20,47 +21,82 @@ use crate::options::LeaseOptions;
 pin_project! {
     /// The stream of an annotated function.
     #[must_use = "streams do nothing unless polled: nothing is claimed"]
-    pub struct Annotated<'e, S: Stream, F> {
+    pub struct Annotated<'e, S: Stream, F, L> {
         #[pin]
-        guarded: Guarded<'e, S, F>,
-        last_items: Option<LastItems<S::Item>>,
+        guarded: Guarded<'e, S, F, L>,
+        last_items: LastItems<S::Item, L>,
         over: bool,
     }
 }
 
-/// How items say that the stream failed: the first error is the last item, be it the inner stream's or a
-/// [`LeaderError`]. Pointers, so that nothing of the items' type has to cross a thread with them.
-pub struct LastItems<T> {
-    is_error: fn(&T) -> bool,
-    failed: fn(LeaderError) -> T,
+/// How items say that the stream failed, and what is kept of the last one until the release. Pointers, so that nothing
+/// of the items' type has to cross a thread with them.
+pub struct LastItems<T, L> {
+    sort: fn(T) -> Sorted<T, L>,
+    unsort: fn(L) -> T,
+    failed: fn(&LeaderError) -> Option<T>,
 }
 
-impl<T, E: From<LeaderError>> LastItems<Result<T, E>> {
-    /// As of `Result`s.
+impl<T, E: From<LeaderError>> LastItems<Result<T, E>, E> {
+    /// Of `Result`s: the first error is the last item, be it the inner stream's or a [`LeaderError`].
     #[must_use]
-    pub fn results() -> Self {
+    pub fn errors() -> Self {
         Self {
-            is_error: Result::is_err,
-            failed: |error| Err(error.into()),
+            sort: |item| match item {
+                Ok(value) => Sorted::Item(Ok(value)),
+                Err(error) => Sorted::Last(error),
+            },
+            unsort: Err,
+            failed: |error| Some(Err(error.clone().into())),
         }
     }
 }
 
-impl<T> fmt::Debug for LastItems<T> {
+impl<T, E: From<LeaderError>> LastItems<Result<T, E>, Infallible> {
+    /// As [`errors`](Self::errors), of errors that may not wait for a release.
+    #[must_use]
+    pub fn errors_at_once() -> Self {
+        Self {
+            sort: |item| match item {
+                Ok(value) => Sorted::Item(Ok(value)),
+                Err(error) => Sorted::LastAtOnce(Err(error)),
+            },
+            unsort: |never| match never {},
+            failed: |error| Some(Err(error.clone().into())),
+        }
+    }
+}
+
+impl<T> LastItems<T, Infallible> {
+    /// Of items that cannot say that the stream failed: it is logged.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            sort: Sorted::Item,
+            unsort: |never| match never {},
+            failed: |error| {
+                tracing::warn!(%error, "a guarded stream ended early");
+                None
+            },
+        }
+    }
+}
+
+impl<T, L> fmt::Debug for LastItems<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LastItems")
     }
 }
 
-/// Without `last_items` the items cannot say that the stream failed: it is logged.
-pub fn guard_stream<'e, E, O, S, F>(
+/// What the attribute makes of the body.
+pub fn guard_stream<'e, E, O, S, F, L>(
     elector: Result<E, LeaderError>,
     name: Result<LockName, LeaderError>,
     options: Result<O, LeaderError>,
     when_failing: WhenFailing,
-    last_items: Option<LastItems<S::Item>>,
+    last_items: LastItems<S::Item, L>,
     make: F,
-) -> Annotated<'e, S, F>
+) -> Annotated<'e, S, F, L>
 where
     E: Elector + 'e,
     O: Borrow<LeaseOptions> + Send + Sync + 'e,
@@ -74,7 +110,7 @@ where
     }
 }
 
-impl<S, F> Stream for Annotated<'_, S, F>
+impl<S, F, L> Stream for Annotated<'_, S, F, L>
 where
     S: Stream,
     F: FnOnce() -> S,
@@ -86,29 +122,19 @@ where
         if *this.over {
             return Poll::Ready(None);
         }
-        let last_items = this.last_items.as_ref();
-        let item = ready!(this.guarded.as_mut().poll(
-            cx,
-            |make, _| Some(make()),
-            |item| last_items.is_some_and(|last| (last.is_error)(item)),
-        ));
-        if item.is_some() {
-            return Poll::Ready(item);
+        let last_items = &*this.last_items;
+        let make = |make: F, _| Some(make());
+        match ready!(this.guarded.as_mut().poll(cx, make, last_items.sort)) {
+            Given::Item(item) => return Poll::Ready(Some(item)),
+            Given::Last(last) => return Poll::Ready(Some((last_items.unsort)(last))),
+            Given::End => *this.over = true,
         }
-        *this.over = true;
         let error = this.guarded.outcome().and_then(StreamOutcome::error);
-        Poll::Ready(match (error, last_items) {
-            (Some(error), Some(last)) => Some((last.failed)(error.clone())),
-            (Some(error), None) => {
-                tracing::warn!(%error, "a guarded stream ended early");
-                None
-            }
-            (None, _) => None,
-        })
+        Poll::Ready(error.and_then(last_items.failed))
     }
 }
 
-impl<S, F> FusedStream for Annotated<'_, S, F>
+impl<S, F, L> FusedStream for Annotated<'_, S, F, L>
 where
     S: Stream,
     F: FnOnce() -> S,
@@ -118,7 +144,7 @@ where
     }
 }
 
-impl<S: Stream, F> fmt::Debug for Annotated<'_, S, F> {
+impl<S: Stream, F, L> fmt::Debug for Annotated<'_, S, F, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.guarded.describe(f, "Annotated")
     }

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 use pin_project_lite::pin_project;
-use tracing::Span;
 
 use super::StreamOutcome;
 use crate::elector::Elector;
@@ -22,18 +21,40 @@ use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::outcome::Skipped;
 use crate::scope::Scoped;
+use crate::span::Around;
 
 pin_project! {
     /// What the guarded streams have in common: everything but what their last item is. Made of an `F`, once elected.
-    pub(crate) struct Guarded<'e, S: Stream, F> {
+    ///
+    /// Of the items nothing is kept but an `L`, so that a stream that is `Send` stays so whatever its items are.
+    pub(crate) struct Guarded<'e, S, F, L> {
         #[pin]
         stage: Stage<'e, S>,
         make: Option<F>,
         when_failing: WhenFailing,
         // Given after the release.
-        last: Option<S::Item>,
+        last: Option<L>,
         outcome: Option<StreamOutcome>,
     }
+}
+
+/// What an item is to the stream.
+pub(crate) enum Sorted<T, L> {
+    /// One of many.
+    Item(T),
+    /// The last one, as it is kept until the lease is released.
+    Last(L),
+    /// The last one, which cannot be kept: it is given at once, and the release follows in the background.
+    LastAtOnce(T),
+}
+
+/// What a poll comes to.
+pub(crate) enum Given<T, L> {
+    Item(T),
+    /// The last item, after the release.
+    Last(L),
+    /// There is no more; `outcome` says why.
+    End,
 }
 
 /// What it means when the store cannot say who leads.
@@ -60,7 +81,7 @@ pin_project! {
             boundary: Boundary,
             #[pin]
             stream: Scoped<S>,
-            span: Span,
+            span: Around,
             hold: Option<Hold>,
         },
         // The inner stream is gone; the lease is being let go of.
@@ -76,7 +97,7 @@ pin_project! {
     }
 }
 
-impl<'e, S: Stream, F> Guarded<'e, S, F> {
+impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
     pub(crate) fn new<E, O>(
         elector: Result<E, LeaderError>,
         name: Result<LockName, LeaderError>,
@@ -100,75 +121,60 @@ impl<'e, S: Stream, F> Guarded<'e, S, F> {
         }
     }
 
-    /// The next item. Once there is none, `outcome` says why. An item that `is_last` is the last one.
+    /// The next item. Once there is none, `outcome` says why.
     pub(crate) fn poll(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         make: impl Fn(F, Option<LeaseHandle>) -> Option<S>,
-        is_last: impl Fn(&S::Item) -> bool,
-    ) -> Poll<Option<S::Item>> {
+        sort: impl Fn(S::Item) -> Sorted<S::Item, L>,
+    ) -> Poll<Given<S::Item, L>> {
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProj::Standing { standing } => match ready!(standing.as_mut().poll(cx)) {
-                    Ok(Stood::Leading(hold)) => match this.make.take() {
-                        Some(parts) => {
-                            let handle = hold.handle();
-                            lead(hold, || make(parts, Some(handle)))
-                        }
-                        None => Stage::Over,
-                    },
-                    Ok(Stood::Skipped(skipped)) => {
-                        *this.outcome = Some(StreamOutcome::Skipped(skipped));
-                        Stage::Over
-                    }
-                    Err(error) => {
-                        let failing = matches!(error, LeaderError::Backend { .. });
-                        match (*this.when_failing, this.make.take()) {
-                            (WhenFailing::Run, Some(parts)) if failing => {
-                                tracing::warn!(%error, "running without a lease");
-                                Scoped::made(None, || make(parts, None))
-                                    .map_or(Stage::Over, |stream| Stage::Open { stream })
-                            }
-                            (WhenFailing::Skip, _) if failing => {
-                                tracing::warn!(%error, "skipped");
-                                *this.outcome = Some(StreamOutcome::Skipped(Skipped::default()));
-                                Stage::Over
-                            }
-                            _ => {
-                                *this.outcome = Some(StreamOutcome::Failed(error));
-                                Stage::Over
-                            }
+                StageProj::Standing { standing } => {
+                    let stood = ready!(standing.as_mut().poll(cx));
+                    // In case that `make` panics.
+                    this.stage.set(Stage::Over);
+                    let make = this.make.take().map(|parts| |lease| make(parts, lease));
+                    match begin(stood, *this.when_failing, make) {
+                        Ok(stage) => stage,
+                        Err(outcome) => {
+                            *this.outcome = Some(outcome);
+                            return Poll::Ready(Given::End);
                         }
                     }
-                },
+                }
                 StageProj::Leading {
                     boundary,
                     mut stream,
                     span,
                     hold,
                 } => {
-                    let polled = boundary.poll_inside(cx, |cx| {
-                        let _entered = span.enter();
-                        stream.as_mut().poll_next(cx)
-                    });
+                    let polled = boundary
+                        .poll_inside(cx, |cx| span.inside(|| stream.as_mut().poll_next(cx)));
                     let ended = match ready!(polled) {
-                        Ended::Returned(Some(item)) if !is_last(&item) => {
-                            return Poll::Ready(Some(item));
-                        }
-                        Ended::Returned(Some(item)) => {
-                            *this.last = Some(item);
-                            Ended::Returned(StreamOutcome::ActionFailed)
-                        }
+                        Ended::Returned(Some(item)) => match sort(item) {
+                            Sorted::Item(item) => return Poll::Ready(Given::Item(item)),
+                            Sorted::Last(last) => {
+                                *this.last = Some(last);
+                                Ended::Returned(StreamOutcome::ActionFailed)
+                            }
+                            Sorted::LastAtOnce(item) => {
+                                let Some(reason) = hold.as_ref().and_then(Hold::lost) else {
+                                    // Dropped in the order of its parts: the inner stream before the lease.
+                                    this.stage.set(Stage::Over);
+                                    *this.outcome = Some(StreamOutcome::ActionFailed);
+                                    return Poll::Ready(Given::Item(item));
+                                };
+                                Ended::Lost(reason)
+                            }
+                        },
                         Ended::Returned(None) => Ended::Returned(StreamOutcome::Ended),
                         Ended::Lost(reason) => Ended::Lost(reason),
                         Ended::Stopped => Ended::Stopped,
                         Ended::Panicked(panic) => Ended::Panicked(panic),
                     };
-                    let ended = match catch_unwind(AssertUnwindSafe(|| stream.end())) {
-                        Ok(()) => ended,
-                        Err(panic) => Ended::Panicked(panic),
-                    };
+                    let ended = ended.after(|| stream.end());
                     hold.take().map_or(Stage::Over, |hold| end(hold, ended))
                 }
                 StageProj::Ending { ending } => {
@@ -178,26 +184,37 @@ impl<'e, S: Stream, F> Guarded<'e, S, F> {
                     match concluded {
                         Ok(Ok(outcome)) => {
                             *this.outcome = Some(outcome);
-                            return Poll::Ready(last);
+                            return Poll::Ready(last.map_or(Given::End, Given::Last));
                         }
                         // As for runs: a loss comes before the body's own error.
                         Ok(Err(error)) => *this.outcome = Some(StreamOutcome::Failed(error)),
                         Err(panic) => resume_unwind(panic),
                     }
-                    return Poll::Ready(None);
+                    return Poll::Ready(Given::End);
                 }
                 StageProj::Open { mut stream } => {
-                    let item = ready!(stream.as_mut().poll_next(cx));
-                    let outcome = match &item {
-                        None => StreamOutcome::Ended,
-                        Some(item) if is_last(item) => StreamOutcome::ActionFailed,
-                        Some(_) => return Poll::Ready(item),
+                    let polled = catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx)));
+                    let (given, outcome) = match polled {
+                        Ok(polled) => match ready!(polled).map(&sort) {
+                            Some(Sorted::Item(item)) => return Poll::Ready(Given::Item(item)),
+                            Some(Sorted::Last(last)) => {
+                                (Given::Last(last), StreamOutcome::ActionFailed)
+                            }
+                            Some(Sorted::LastAtOnce(item)) => {
+                                (Given::Item(item), StreamOutcome::ActionFailed)
+                            }
+                            None => (Given::End, StreamOutcome::Ended),
+                        },
+                        Err(panic) => {
+                            this.stage.set(Stage::Over);
+                            resume_unwind(panic);
+                        }
                     };
                     *this.outcome = Some(outcome);
                     this.stage.set(Stage::Over);
-                    return Poll::Ready(item);
+                    return Poll::Ready(given);
                 }
-                StageProj::Over => return Poll::Ready(None),
+                StageProj::Over => return Poll::Ready(Given::End),
             };
             this.stage.set(next);
         }
@@ -229,16 +246,44 @@ impl<'e, S: Stream, F> Guarded<'e, S, F> {
     }
 }
 
+/// Has stood for election: makes the inner stream, if there is to be one. Else it is over.
+fn begin<'e, S>(
+    stood: Result<Stood, LeaderError>,
+    when_failing: WhenFailing,
+    make: Option<impl FnOnce(Option<LeaseHandle>) -> Option<S>>,
+) -> Result<Stage<'e, S>, StreamOutcome> {
+    let error = match (stood, make) {
+        (Ok(Stood::Leading(hold)), Some(make)) => {
+            let handle = hold.handle();
+            return Ok(lead(hold, || make(Some(handle))));
+        }
+        (Err(error @ LeaderError::Backend { .. }), Some(make))
+            if when_failing == WhenFailing::Run =>
+        {
+            tracing::warn!(%error, "running without a lease");
+            let stream = Scoped::made(None, || make(None));
+            return Ok(stream.map_or(Stage::Over, |stream| Stage::Open { stream }));
+        }
+        // It is made once.
+        (Ok(Stood::Leading(_)), None) => return Ok(Stage::Over),
+        (Ok(Stood::Skipped(skipped)), _) => return Err(StreamOutcome::Skipped(skipped)),
+        (Err(error), _) => error,
+    };
+    if when_failing == WhenFailing::Skip && matches!(error, LeaderError::Backend { .. }) {
+        tracing::warn!(%error, "skipped");
+        return Err(StreamOutcome::Skipped(Skipped::default()));
+    }
+    Err(StreamOutcome::Failed(error))
+}
+
 /// Elected: makes the inner stream.
 fn lead<'e, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<'e, S> {
-    let Ok(span) = hold.begin() else {
-        // The lease around this one is lost; to conclude it says so.
-        return end(hold, Ended::Returned(StreamOutcome::Ended));
+    let span = match hold.begin() {
+        Ok(span) => span,
+        Err(reason) => return end(hold, Ended::Lost(reason).after(|| drop(make))),
     };
-    let stream = {
-        let _entered = span.enter();
-        catch_unwind(AssertUnwindSafe(|| Scoped::made(Some(hold.handle()), make)))
-    };
+    let stream =
+        span.inside(|| catch_unwind(AssertUnwindSafe(|| Scoped::made(Some(hold.handle()), make))));
     match stream {
         Ok(None) => end(hold, Ended::Returned(StreamOutcome::Ended)),
         Ok(Some(stream)) => Stage::Leading {

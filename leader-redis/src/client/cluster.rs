@@ -60,6 +60,8 @@ enum Ask<'a> {
     Listen(&'a str),
     /// See `Cluster::subscribe`.
     Mark(&'a str),
+    /// See `Cluster::renew`.
+    Look(&'a str),
 }
 
 impl Ask<'_> {
@@ -79,6 +81,7 @@ impl Ask<'_> {
                 let channels = vec![channel.to_owned()];
                 connection.resubscribe(channels).await.map(|()| Reply::Nil)
             }
+            Self::Look(channel) => connection.exists(visit, channel, limit).await,
             Self::Mark(channel) => connection.mark(visit, channel, limit).await,
         }
     }
@@ -175,6 +178,14 @@ impl Cluster {
         self.ask(slot, Ask::Mark(channel)).await.map(drop)
     }
 
+    /// Subscribes, and sees to it that the node has the slot: a replica, as which a former primary may have come back, lets
+    /// clients subscribe as well, and does not say that it has dropped them meanwhile.
+    pub(super) async fn renew(&self, channel: &str) -> Result<(), Failure> {
+        let look = self.ask(slot_of(channel), Ask::Look(channel));
+        let (subscribed, looked) = tokio::join!(self.subscribe(channel), look);
+        subscribed.and(looked.map(drop))
+    }
+
     /// Ends a subscription, where there is a connection.
     pub(super) async fn unsubscribe(&self, channel: &str) {
         let Some(node) = self.inner.topology.owner(slot_of(channel)) else {
@@ -245,7 +256,10 @@ impl Cluster {
             };
             redirections += 1;
             match failure.redirect() {
-                _ if redirections > MOST_REDIRECTIONS => return Err(failure),
+                Some(_) if redirections > MOST_REDIRECTIONS => {
+                    let words = "TRYAGAIN the nodes of the cluster disagree on who has the slot";
+                    return Err(Failure::Refused(words.to_owned()));
+                }
                 Some(Redirect::Moved { slot, host, port }) => {
                     (node, visit) = (node.beside(host, port), Visit::Owner);
                     inner.topology.moved(slot, node.clone());

@@ -3,9 +3,15 @@
 use std::fmt;
 
 use fred::interfaces::ClientLike;
+use fred::types::RespVersion;
 use fred::types::config::{Config, Server, ServerConfig};
 
-use super::Shared;
+#[cfg(feature = "__tls")]
+use super::tls;
+use super::{Shared, login};
+use crate::protocol::Protocol;
+#[cfg(feature = "__tls")]
+use crate::trust::{Trust, Unusable};
 
 /// Where a server, a cluster or a primary behind sentinels is, and how to log in.
 #[derive(Clone)]
@@ -29,7 +35,7 @@ pub(crate) struct Node {
 }
 
 impl Endpoint {
-    /// Reads a URL; on failure says why, in words that have nothing of the URL in them.
+    /// Reads a URL without TLS; on failure says why, in words that have nothing of the URL in them.
     pub(crate) fn from_url(url: &str, layout: Layout) -> Result<Self, String> {
         let config = match layout {
             Layout::OneServer => Config::from_url_centralized(url),
@@ -40,6 +46,22 @@ impl Endpoint {
             Ok(config) => Ok(Self { config }),
             Err(error) => Err(error.details().to_owned()),
         }
+    }
+
+    /// The same, by TLS.
+    #[cfg(feature = "__tls")]
+    pub(crate) fn by_tls(mut self, trust: &Trust) -> Result<Self, Unusable> {
+        self.config.tls = Some(tls::config(trust)?);
+        Ok(self)
+    }
+
+    /// The same, in this version of the protocol.
+    pub(crate) fn speaking(mut self, protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Resp2 => self.config.version = RespVersion::RESP2,
+            Protocol::Resp3 => login::by_resp3(&mut self.config),
+        }
+        self
     }
 
     /// Where `client` is connected to.
@@ -76,6 +98,21 @@ impl Endpoint {
         }
     }
 
+    /// The same, where each of the other sentinels is the first to be asked.
+    pub(super) fn with_another_sentinel_first(&self) -> Vec<Self> {
+        let ServerConfig::Sentinel { hosts, .. } = &self.config.server else {
+            return Vec::new();
+        };
+        let others = (1..hosts.len()).map(|first| {
+            let mut endpoint = self.clone();
+            if let ServerConfig::Sentinel { hosts, .. } = &mut endpoint.config.server {
+                hosts.rotate_left(first);
+            }
+            endpoint
+        });
+        others.collect()
+    }
+
     /// The servers that were named: the server itself, some nodes of the cluster, or sentinels.
     pub(crate) fn hosts(&self) -> Vec<Node> {
         let hosts = self.config.server.hosts().into_iter();
@@ -93,14 +130,19 @@ impl Endpoint {
         match self.layout() {
             Layout::OneServer => 2,
             Layout::Cluster => 4,
-            Layout::Sentinel => 2 + u32::try_from(self.hosts().len()).unwrap_or(u32::MAX - 2),
+            Layout::Sentinel => u32::try_from(self.hosts().len())
+                .map_or(u32::MAX, |sentinels| sentinels.saturating_mul(2) + 1),
         }
     }
 
-    /// `host:port`, for people.
+    /// `host:port`, for people, and whether it is TLS that is spoken there.
     pub(crate) fn address(&self) -> String {
         let hosts: Vec<String> = self.hosts().iter().map(ToString::to_string).collect();
-        hosts.join(",")
+        let address = hosts.join(",");
+        if self.config.uses_tls() {
+            return address + " (TLS)";
+        }
+        address
     }
 
     pub(crate) fn has_user_without_password(&self) -> bool {

@@ -125,6 +125,14 @@ impl Link {
         }
     }
 
+    /// Sees whether subscriptions may be ended, where that is not seen each time.
+    pub(crate) async fn may_unsubscribe(&self) -> Result<(), Failure> {
+        match self {
+            Self::One(connection) => connection.may_unsubscribe().await,
+            Self::Many(_) => Ok(()),
+        }
+    }
+
     /// Subscribes, if there is a connection now, and reads one field of a hash behind that. The answer means that the
     /// server had subscribed before it read.
     pub(crate) async fn subscribe_and_read(
@@ -154,7 +162,7 @@ impl Link {
             },
             Self::Many(cluster) => {
                 let each = channels.into_iter().map(async |channel| {
-                    let answer = cluster.subscribe(&channel).await;
+                    let answer = cluster.renew(&channel).await;
                     answer.map(|()| channel)
                 });
                 let (mut done, mut result) = (Vec::new(), Ok(()));

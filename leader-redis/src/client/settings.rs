@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use fred::error::{Error, ErrorKind};
 use fred::socket2::TcpKeepalive;
+use fred::types::Builder;
 use fred::types::config::{Options, ReconnectPolicy, TcpConfig, UnresponsiveConfig};
-use fred::types::{Builder, RespVersion};
 
-use super::{Endpoint, Purpose};
+use super::{Endpoint, Purpose, login};
 use crate::fault::Failure;
 
 pub(super) fn builder(endpoint: &Endpoint, purpose: Purpose, limit: Duration) -> Builder {
@@ -15,7 +15,7 @@ pub(super) fn builder(endpoint: &Endpoint, purpose: Purpose, limit: Duration) ->
     // Who cannot connect at first is told so; from then on the policy below holds.
     config.fail_fast = true;
     if purpose == Purpose::Messages {
-        config.version = RespVersion::RESP3;
+        login::by_resp3(&mut config);
     }
     let mut policy = ReconnectPolicy::new_exponential(0, 20, 250, 2);
     policy.set_jitter(20);
@@ -85,6 +85,8 @@ pub(super) fn failure(error: &Error, limit: Duration) -> Failure {
         ErrorKind::Auth | ErrorKind::Cluster | ErrorKind::InvalidArgument => {
             Failure::Refused(words.to_owned())
         }
+        // A server that was asked for its cluster and has none.
+        ErrorKind::Config if has_code(words) => Failure::Refused(words.to_owned()),
         ErrorKind::Config | ErrorKind::Url => Failure::Client(words.to_owned()),
         // Whatever went wrong on the way from a sentinel to the primary.
         ErrorKind::Sentinel => match words {

@@ -61,6 +61,23 @@ impl Connection {
             .map_err(|error| self.failure(&error))
     }
 
+    /// Sees whether subscriptions may be ended: a refusal would not be seen later, when nothing is asked behind it.
+    pub(super) async fn may_unsubscribe(&self) -> Result<(), Failure> {
+        let options = self.options(self.terms.limit);
+        let command = CustomCommand::new_static("PING", ClusterHash::Random, false);
+        let pipeline = self.client.pipeline();
+        let answer = async {
+            let queue = pipeline.with_options(&options);
+            queue.unsubscribe("none").await?;
+            queue
+                .custom::<Value, Value>(command, Vec::<Value>::new())
+                .await?;
+            pipeline.last::<Value>().await
+        };
+        let pong = answer.await.map_err(|error| self.failure(&error))?;
+        is_pong(&pong.into())
+    }
+
     /// Ends a subscription, if there is a connection now; when there is none, there is no subscription either.
     pub(super) async fn unsubscribe(&self, channel: &str) {
         let client = self.client.with_options(&self.options(self.terms.limit));
@@ -79,10 +96,37 @@ impl Connection {
             .await
     }
 
-    /// Ends a subscription to a channel of one slot, if there is a connection now.
+    /// Ends a subscription to a channel of one slot, if there is a connection now. Unlike a subscription, it is refused out
+    /// of turn: by a node that has not got the slot any more, say. Only a new connection sets that right.
     pub(super) async fn unsubscribe_shard(&self, channel: &str) {
-        let client = self.client.with_options(&self.options(self.terms.limit));
-        let _ = client.sunsubscribe(channel).await;
+        let options = self.options(self.terms.limit);
+        let command = CustomCommand::new_static("PING", ClusterHash::Random, false);
+        let pipeline = self.client.pipeline();
+        let answer = async {
+            let queue = pipeline.with_options(&options);
+            queue.sunsubscribe(channel).await?;
+            queue
+                .custom::<Value, Value>(command, Vec::<Value>::new())
+                .await?;
+            pipeline.last::<Value>().await
+        };
+        let answer = answer.await.map_err(|error| self.failure(&error));
+        match answer.and_then(|pong| is_pong(&pong.into())) {
+            // Without a connection there is no subscription either.
+            Ok(()) | Err(Failure::NotSent(_)) => {}
+            Err(_) => self.reconnect().await,
+        }
+    }
+
+    /// Whether there is a key of the channel's name, which is of no interest: but only who has the slot answers.
+    pub(super) async fn exists(
+        &self,
+        visit: Visit,
+        channel: &str,
+        limit: Duration,
+    ) -> Result<Reply, Failure> {
+        let args = vec![channel.into()];
+        self.send("EXISTS", channel, args, visit, limit).await
     }
 
     /// Says that somebody waits for the name of the channel.

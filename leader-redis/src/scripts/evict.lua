@@ -45,5 +45,9 @@ local tell = ARGV[2]
 if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then
   tell = redis.pcall('EXISTS', ARGV[1]) == 1 and 'PUBLISH'
 end
-if tell then redis.pcall(tell, ARGV[1], revised .. ':0') end
+if tell == 'PUBLISH' then
+  redis.pcall('PUBLISH', ARGV[1], revised .. ':0')
+elseif tell then
+  redis.pcall('SPUBLISH', ARGV[1], revised .. ':0')
+end
 return {'evicted', #freed / 2}

@@ -70,7 +70,11 @@ if entry and sub(entry, 1, 32) == token then
     if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then
       tell = redis.pcall('EXISTS', ARGV[5]) == 1 and 'PUBLISH'
     end
-    if tell then told = redis.pcall(tell, ARGV[5], revised .. ':' .. keep) end
+    if tell == 'PUBLISH' then
+      told = redis.pcall('PUBLISH', ARGV[5], revised .. ':' .. keep)
+    elseif tell then
+      told = redis.pcall('SPUBLISH', ARGV[5], revised .. ':' .. keep)
+    end
     if type(told) == 'table' then told = told.err end
     reply = {'released', revision, told}
   else

@@ -34,8 +34,8 @@ pub(super) enum Order {
     Settle { channel: String },
 }
 
-/// A subscription under way: its channel and the answer.
-type Asked = Pin<Box<dyn Future<Output = (String, Result<Reply, Failure>)> + Send>>;
+/// A subscription under way: its channel and the answer; or the end of one, of which there is nothing to note.
+type Asked = Pin<Box<dyn Future<Output = Option<(String, Result<Reply, Failure>)>> + Send>>;
 
 /// The listener at work.
 pub(super) struct Listening {
@@ -66,10 +66,12 @@ enum Standing {
 }
 
 /// How often a quiet connection is asked for a sign of life while somebody watches: one that is half-open would never
-/// tell anything again. Not so often that the next question hides from fred that the last one was not answered.
-fn heartbeat(limit: Duration) -> Duration {
-    (limit * 10)
-        .clamp(Duration::from_secs(1), Duration::from_secs(5))
+/// tell anything again. Not so often that the next question hides from fred that the last one was not answered. On a
+/// cluster more often, as this is also how it is known that a slot has moved.
+fn heartbeat(limit: Duration, link: &Link) -> Duration {
+    let (first, longest) = if link.has_slots() { (4, 2) } else { (10, 5) };
+    (limit * first)
+        .clamp(Duration::from_secs(1), Duration::from_secs(longest))
         .max(limit * 3)
 }
 
@@ -82,6 +84,7 @@ impl Listening {
     ) -> Self {
         Self {
             incidents: link.incidents(),
+            heartbeat: heartbeat(limit, &link),
             link,
             watchers,
             orders,
@@ -89,7 +92,6 @@ impl Listening {
             asked: FuturesUnordered::new(),
             standing: Standing::Intact,
             next_beat: Instant::now(),
-            heartbeat: heartbeat(limit),
             retry: limit.max(Duration::from_millis(100)),
         }
     }
@@ -135,33 +137,45 @@ impl Listening {
             Order::Subscribe { channel, key, done } => {
                 let link = self.link.clone();
                 let known = self.subscribed.contains(&channel);
-                let mut asked: Asked = Box::pin(async move {
+                self.ask(Box::pin(async move {
                     let answer = if known {
                         link.field(&key, "f").await
                     } else {
                         link.subscribe_and_read(&channel, &key, "f").await
                     };
                     let _ = done.send(answer.clone());
-                    (channel, answer)
-                });
-                // Polled here for the first time, which puts it in the queue: so that orders are sent in their order,
-                // though none waits for the answer to another.
-                match poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await {
-                    Poll::Ready(answered) => self.note(answered),
-                    Poll::Pending => self.asked.push(asked),
-                }
+                    Some((channel, answer))
+                }))
+                .await;
             }
             Order::Settle { channel } => {
                 if !self.watchers.has(&channel) {
                     self.subscribed.remove(&channel);
                     // Also when it is not known to be subscribed: it may be yet.
-                    self.link.unsubscribe(&channel).await;
+                    let link = self.link.clone();
+                    self.ask(Box::pin(async move {
+                        link.unsubscribe(&channel).await;
+                        None
+                    }))
+                    .await;
                 }
             }
         }
     }
 
-    fn note(&mut self, (channel, answer): (String, Result<Reply, Failure>)) {
+    /// Polls the request here for the first time, which puts it in the queue: so that orders are sent in their order,
+    /// though none waits for the answer to another.
+    async fn ask(&mut self, mut asked: Asked) {
+        match poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await {
+            Poll::Ready(answered) => self.note(answered),
+            Poll::Pending => self.asked.push(asked),
+        }
+    }
+
+    fn note(&mut self, answered: Option<(String, Result<Reply, Failure>)>) {
+        let Some((channel, answer)) = answered else {
+            return;
+        };
         // Whoever has gone meanwhile has left an order to unsubscribe.
         if answer.is_ok() && self.watchers.has(&channel) {
             if self.subscribed.is_empty() && self.intact() {

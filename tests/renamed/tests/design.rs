@@ -1,16 +1,14 @@
-//! The lines of the design, as written there.
+//! The lines of the design, in a crate that knows leader-core as `leader`: as written, but for that name.
+//! `leader-core/tests/design.rs` has them to the letter.
 #![allow(missing_docs, reason = "a test")]
-
-// The lines say `leader_core`. Where this line is not wanted, each attribute says `crate = "leader"`; see `shapes.rs`.
-extern crate leader as leader_core;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
-use leader_core::leader_election;
-use leader_core::{
-    Elector, ElectorExt, LeaderError, LeaseOptions, LocalElector, RunOutcome, with_elector,
+use leader::{
+    Elector, ElectorExt, LeaderError, LeaseOptions, LocalElector, RunOutcome, leader_election,
+    with_elector,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -52,27 +50,33 @@ impl Db {
     wait = "500ms",
     lease = "10s",
     min_lease = "1s",
-    auto_extend
+    auto_extend,
+    crate = "leader"
 )]
 async fn close_invoices(db: &Db) -> Result<Option<Summary>, BillingError> {
     Ok(Some(db.close().await))
 }
 
 impl Service {
-    #[leader_election(name = "report:{tenant}", elector = self.elector, lease = "30s")]
+    #[leader_election(name = "report:{tenant}", elector = self.elector, lease = "30s", crate = "leader")]
     async fn report(&self, tenant: &str) -> Result<(), BillingError> {
-        let lease = leader_core::current_lease().ok_or(LeaderError::NotLeading)?;
+        let lease = leader::current_lease().ok_or(LeaderError::NotLeading)?;
         assert_eq!(lease.name().as_str(), format!("report:{tenant}"));
         Ok(())
     }
 
-    #[leader_election(name = format!("partner:{}", self.region), slots = 3, lease = "10s", auto_extend)]
+    #[leader_election(name = format!("partner:{}", self.region), slots = 3, lease = "10s", auto_extend, crate = "leader")]
     async fn call_partner(&self, req: Req) -> Result<RunOutcome<Reply>, PartnerError> {
         let Req = req;
         Ok(RunOutcome::Elected(Reply))
     }
 
-    #[leader_election(name = "order-feed:{region}", lease = "10s", auto_extend)]
+    #[leader_election(
+        name = "order-feed:{region}",
+        lease = "10s",
+        auto_extend,
+        crate = "leader"
+    )]
     fn orders(&self, region: &str) -> impl Stream<Item = Result<Order, FeedError>> + '_ {
         let order = format!("{region} of {}", self.region);
         stream::iter([Ok(Order(order.clone())), Ok(Order(order))])

@@ -34,7 +34,9 @@ impl Subscriber for Labels {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        span.record(&mut self.clone());
+        if span.metadata().name() == "leading" {
+            span.record(&mut self.clone());
+        }
         Id::from_u64(1)
     }
 

@@ -2,7 +2,9 @@
 #![allow(missing_docs, reason = "a test")]
 
 use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -198,4 +200,102 @@ async fn the_elector_of_a_stream_is_that_of_its_making() {
     assert_eq!(nodes.await.unwrap(), ["a"]);
     let told: Vec<_> = scoped().collect().now_or_never().unwrap();
     assert!(matches!(told.as_slice(), [Err(LeaderError::NoElector)]));
+}
+
+mod send {
+    use super::*;
+
+    // Each item is made in the poll that gives it: nothing of it is kept between polls.
+    #[leader_election(name = "counts", auto_extend, crate = "leader")]
+    fn counts(elector: LocalElector) -> impl Stream<Item = Rc<u8>> + Send {
+        stream::iter([1, 2]).map(Rc::new)
+    }
+
+    #[leader_election(name = "tried", auto_extend, crate = "leader")]
+    fn tried(elector: ScriptedElector) -> impl Stream<Item = Result<Rc<u8>, LeaderError>> + Send {
+        stream::iter([1, 2]).map(|n| Ok(Rc::new(n)))
+    }
+
+    type Unsendable = Box<dyn std::error::Error>;
+
+    #[leader_election(name = "unsendable", auto_extend, crate = "leader")]
+    fn unsendable(
+        elector: ScriptedElector,
+    ) -> impl Stream<Item = Result<Rc<u8>, Unsendable>> + Send {
+        stream::iter([1, 2, 3]).map(|n| match n {
+            2 => Err("the body's own".into()),
+            n => Ok(Rc::new(n)),
+        })
+    }
+
+    #[leader_election(name = "any", auto_extend, crate = "leader")]
+    fn of_any_error<E: From<LeaderError>>(
+        elector: ScriptedElector,
+    ) -> impl Stream<Item = Result<u8, E>> + Send {
+        stream::iter([1, 2]).map(Ok)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn d06_a_stream_that_is_send_stays_so_whatever_its_items() {
+        let counted: Vec<_> = counts(LocalElector::new()).collect().await;
+        assert_eq!(counted, [Rc::new(1), Rc::new(2)]);
+        let elector = ScriptedElector::leader();
+        let tried: Vec<_> = tried(elector.clone()).map(Result::unwrap).collect().await;
+        assert_eq!(tried.len(), 2);
+        let any: Vec<_> = of_any_error::<Unsendable>(elector).collect().await;
+        assert_eq!(any.len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn d06_an_error_that_cannot_wait_for_the_release_is_the_last_item_too() {
+        let elector = ScriptedElector::leader();
+        let free = async || {
+            let state = elector.state("unsendable").await.unwrap();
+            state.holders().is_empty()
+        };
+        let mut items = Box::pin(unsendable(elector.clone()));
+        assert_eq!(*items.next().await.unwrap().unwrap(), 1);
+        assert!(!free().await);
+        let error = items.next().await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "the body's own");
+        tokio::task::yield_now().await;
+        assert!(free().await, "nobody has to poll for the release");
+        assert!(items.next().await.is_none());
+
+        // And a loss is told with the same type.
+        let mut items = Box::pin(unsendable(elector.clone()));
+        assert!(items.next().await.unwrap().is_ok());
+        elector.lose(LossReason::Taken);
+        let error = items.next().await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("lost"), "{error}");
+        assert!(items.next().await.is_none());
+    }
+}
+
+#[leader_election(name = "panics", auto_extend, on_error = "run", crate = "leader")]
+fn panics_when_made(elector: ScriptedElector) -> BoxStream<'static, u8> {
+    panic!("when made")
+}
+
+#[leader_election(name = "panics", auto_extend, on_error = "run", crate = "leader")]
+fn panics_when_polled(elector: ScriptedElector) -> impl Stream<Item = u8> + Send {
+    stream::iter([1, 2]).inspect(|n| assert_ne!(*n, 1, "when polled"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_over_after_a_panic_also_without_a_lease() {
+    for elector in [
+        ScriptedElector::leader(),
+        ScriptedElector::failing(BackendKind::OutOfMemory),
+    ] {
+        let mut items = panics_when_made(elector.clone());
+        let panic = AssertUnwindSafe(items.next()).catch_unwind().await;
+        assert_eq!(*panic.unwrap_err().downcast::<&str>().unwrap(), "when made");
+        assert_eq!(items.next().await, None);
+
+        let mut items = Box::pin(panics_when_polled(elector));
+        let panic = AssertUnwindSafe(items.next()).catch_unwind().await;
+        assert!(panic.is_err());
+        assert_eq!(items.next().await, None);
+    }
 }

@@ -22,6 +22,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures::StreamExt;
 use leader_core::{ElectorExt, LeaderError, LeadershipChange, LeaseHandle, LeaseOptions};
 use leader_redis::RedisElector;
+use leader_tests::elector_at;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -56,15 +57,15 @@ async fn work(args: &[&str]) -> Outcome {
             std::future::pending().await
         }
         ["lead", url, name, lease, wait, extend @ ..] => {
-            let elector = RedisElector::connect(*url).await?;
+            let elector = elector_at(*url).connect().await?;
             lead(&elector, name, &options(lease, wait, extend)?).await
         }
         ["hold", url, name, lease, extend @ ..] => {
-            let elector = RedisElector::connect(*url).await?;
+            let elector = elector_at(*url).connect().await?;
             hold(&elector, name, &options(lease, "20000", extend)?).await
         }
         ["contend", url, name, tasks] => {
-            let elector = RedisElector::connect(*url).await?;
+            let elector = elector_at(*url).connect().await?;
             contend(&elector, name, tasks.parse()?).await
         }
         _ => Err(format!("no such work: {args:?}").into()),
@@ -107,7 +108,7 @@ async fn lead(elector: &RedisElector, name: &str, options: &LeaseOptions) -> Out
 
 /// Leads until it is told to end, by a signal or by the end of its standard input.
 async fn campaign(url: &str, name: &str, log: &str) -> Outcome {
-    let elector = RedisElector::connect(url).await?;
+    let elector = elector_at(url).connect().await?;
     let log = Arc::new(OpenOptions::new().append(true).open(log)?);
     let options = LeaseOptions::builder()
         .lease(Duration::from_secs(60))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leader_core::LeaderError;
 use leader_tests::{Cluster, at_once, is_skipped, lead, options, patient, until, waiting};
 
-use super::{LIMIT, candidate, record};
+use super::{LIMIT, candidate, record, until_listened};
 
 const NAME: &str = "invoice-close";
 
@@ -22,7 +22,7 @@ async fn the_lease_goes_on(end: End) {
     let cluster = Cluster::start().await;
     let a = candidate(&cluster, "a").await;
     let b = candidate(&cluster, "b").await;
-    let kept = options(waiting(Duration::ZERO, Duration::from_secs(25)).auto_extend(true));
+    let kept = options(waiting(Duration::ZERO, Duration::from_secs(20)).auto_extend(true));
     let lease = lead(&a, NAME, &kept).await;
     let fence = lease.fence();
     let old = cluster.owner(&record(NAME)).await;
@@ -32,10 +32,7 @@ async fn the_lease_goes_on(end: End) {
         let lease = lead(&b, NAME, &long).await;
         (lease.fence(), lease)
     });
-    until("the waiter listens", LIMIT, async || {
-        old.command_calls("ssubscribe").await > 0
-    })
-    .await;
+    until_listened(&cluster).await;
 
     match end {
         End::Killed => {
@@ -53,7 +50,8 @@ async fn the_lease_goes_on(end: End) {
     until(
         "the lease can be extended again",
         LIMIT,
-        async || match lease.extend(Duration::from_secs(25)).await {
+        async || // So long that the waiter is not elected because a lease ran out.
+        match lease.extend(Duration::from_secs(120)).await {
             Ok(()) => true,
             Err(LeaderError::Backend { .. }) => false,
             Err(other) => panic!("{other}"),

@@ -3,6 +3,7 @@
 mod conformance;
 mod failover;
 mod migration;
+mod permissions;
 mod shared;
 mod spread;
 mod wakeups;
@@ -10,7 +11,7 @@ mod wakeups;
 use std::time::Duration;
 
 use leader_redis::{RedisElector, RedisElectorBuilder};
-use leader_tests::Cluster;
+use leader_tests::{Cluster, until};
 
 /// A shared machine stalls for longer than a cluster does.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -19,7 +20,7 @@ fn builder(cluster: &Cluster, node_id: &str) -> RedisElectorBuilder {
     RedisElector::builder()
         .url(cluster.url())
         .node_id(node_id)
-        .command_timeout(Duration::from_millis(1000))
+        .command_timeout(Duration::from_secs(1))
 }
 
 async fn candidate(cluster: &Cluster, node_id: &str) -> RedisElector {
@@ -32,4 +33,14 @@ async fn candidate(cluster: &Cluster, node_id: &str) -> RedisElector {
 /// The key of a name's record, for the harness.
 fn record(name: &str) -> String {
     format!("leader:{{{name}}}:lease")
+}
+
+/// Waits until somebody on the cluster listens, and has made sure that it missed nothing before.
+async fn until_listened(cluster: &Cluster) {
+    until("the waiter listens", LIMIT, async || {
+        let sharded = cluster.command_calls("ssubscribe").await;
+        let plain = cluster.command_calls("subscribe").await;
+        sharded + plain > 0 && cluster.command_calls("hget").await > 0
+    })
+    .await;
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use leader_core::ElectorExt;
-use leader_tests::{Cluster, at_once, is_skipped, lead, options, patient, until, waiting};
+use leader_tests::{Cluster, at_once, is_skipped, lead, options, patient, waiting};
 
-use super::{LIMIT, candidate, record};
+use super::{candidate, record, until_listened};
 
 const NAME: &str = "invoice-close";
 
@@ -20,11 +20,7 @@ async fn h03_a_waiter_is_woken_after_the_slot_has_moved() {
         let lease = lead(&b, NAME, &patient()).await;
         (lease.fence(), lease)
     });
-    let old = cluster.owner(&record(NAME)).await;
-    until("the waiter listens", LIMIT, async || {
-        old.command_calls("ssubscribe").await > 0
-    })
-    .await;
+    until_listened(&cluster).await;
 
     cluster.migrate(&record(NAME)).await;
     held.release().await.expect("the new owner answers");
@@ -60,7 +56,7 @@ async fn h03_a_lease_is_kept_while_its_slot_moves() {
     }
     assert!(lease.is_valid());
     lease.release().await.expect("the node answers");
-    lead(&b, NAME, &at_once()).await;
+    drop(lead(&b, NAME, &at_once()).await);
 }
 
 /// How far the slot has moved when the leader lets go.

@@ -9,9 +9,9 @@ use leader_redis::fred::clients::Client;
 use leader_redis::fred::interfaces::ClientLike;
 use leader_redis::fred::types::Builder;
 use leader_redis::fred::types::config::{Config, ReconnectPolicy};
-use leader_tests::{Cluster, at_once, is_skipped, lead, options, patient, until, waiting};
+use leader_tests::{Cluster, at_once, is_skipped, lead, options, patient, waiting};
 
-use super::{LIMIT, candidate, record};
+use super::{candidate, record, until_listened};
 
 const NAME: &str = "invoice-close";
 
@@ -51,10 +51,7 @@ async fn a_clients_cluster_is_a_store_as_well() {
     let held = lead(&b, NAME, &patient()).await;
     let waiting_one = a.clone();
     let waiter = tokio::spawn(async move { lead(&waiting_one, NAME, &patient()).await });
-    until("the waiter listens", LIMIT, async || {
-        cluster.command_calls("ssubscribe").await > 0
-    })
-    .await;
+    until_listened(&cluster).await;
     cluster.migrate(&record(NAME)).await;
     held.release().await.expect("the new owner answers");
     let lease = waiter.await.expect("elected");

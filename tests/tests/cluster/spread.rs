@@ -53,7 +53,7 @@ async fn leases_on_every_node_are_extended_together() {
         lease.release().await.expect("the node answers");
     }
     for name in &names {
-        lead(&b, name, &at_once()).await;
+        drop(lead(&b, name, &at_once()).await);
     }
 }
 
@@ -74,7 +74,7 @@ async fn h04_scripts_are_forgotten_everywhere_between_any_two_steps() {
         flush().await;
         lease.release().await.expect("released");
         flush().await;
-        lead(&a, name, &at_once()).await;
+        drop(lead(&a, name, &at_once()).await);
         flush().await;
         a.force_release(name).await.expect("evicted");
         flush().await;

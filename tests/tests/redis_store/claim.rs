@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leader_core::store::{ClaimReply, LeaseStore, ReleaseReply, Revision};
 use leader_core::{BackendKind, FencingToken};
-use leader_tests::{Proxy, Reply, Server, until};
+use leader_tests::{Proxy, Reply, Server, elector_at, until};
 
 use crate::steps::*;
 
@@ -190,7 +190,7 @@ async fn a08_two_names_never_share_a_key_or_a_counter() {
 async fn a08_two_prefixes_do_not_see_each_other() {
     let server = Server::start().await;
     let ours = store(&server).await;
-    let theirs = leader_redis::RedisElector::builder().url(server.url());
+    let theirs = elector_at(server.url());
     let theirs = theirs.key_prefix("leader:a").connect_store().await.unwrap();
     candidate().wins(&ours, LONG).await;
     candidate().wins(&theirs, LONG).await;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use leader_core::store::LeaseStore;
 use leader_core::{BackendKind, LeaderError, Step};
 use leader_redis::fred::interfaces::ClientLike;
-use leader_redis::fred::types::config::Config;
+use leader_redis::fred::types::config::{Config, ServerConfig};
 use leader_redis::fred::types::{Builder, RespVersion};
-use leader_redis::{RedisElector, RedisElectorBuilder};
-use leader_tests::{Proxy, Server, until};
+use leader_redis::{Protocol, RedisElector, RedisElectorBuilder};
+use leader_tests::{Proxy, Server, elector_at, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -18,7 +18,7 @@ use crate::steps::*;
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 fn to(url: &str) -> RedisElectorBuilder {
-    RedisElector::builder().url(url).command_timeout(TIMEOUT)
+    elector_at(url).command_timeout(TIMEOUT)
 }
 
 #[track_caller]
@@ -102,6 +102,24 @@ async fn a_wrong_password_is_denied() {
 }
 
 #[tokio::test]
+async fn a_password_may_have_any_character() {
+    let password = "pa55 \"w'o\\rd\" ä\t#";
+    let server = Server::builder().password(password).start().await;
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let builder = RedisElector::builder().url(server.url()).protocol(protocol);
+        // Commands and messages.
+        used(builder).await;
+    }
+    let mut config = Config::from_url("redis://127.0.0.1").unwrap();
+    config.server = ServerConfig::new_centralized("127.0.0.1", server.port());
+    config.password = Some(password.to_owned());
+    let client = Builder::from_config(config).build().unwrap();
+    client.init().await.unwrap();
+    used(RedisElector::builder().client(client.clone())).await;
+    client.quit().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_hung_server_is_no_answer_in_time() {
     let server = Server::start().await;
     server.freeze().await;
@@ -144,7 +162,8 @@ async fn options_that_cannot_be_honoured_are_refused() {
         (RedisElector::builder(), "url"),
         (to("redis://"), "url"),
         (to("rediss://:pa55word@cache"), "url"),
-        (to("redis-cluster://:pa55word@cache"), "url"),
+        (to("redis-cluster://:pa55word@cache/3"), "url"),
+        (to("redis-sentinel://:pa55word@cache"), "url"),
         (to(url).client(client()), "url"),
         (to(url).key_prefix(""), "key_prefix"),
         (to(url).key_prefix("a{b}"), "key_prefix"),
@@ -162,7 +181,9 @@ async fn options_that_cannot_be_honoured_are_refused() {
             "client",
         ),
         (
-            RedisElector::builder().client(Builder::default_clustered().build().unwrap()),
+            RedisElector::builder()
+                .client(client())
+                .protocol(Protocol::Resp3),
             "client",
         ),
     ] {
@@ -186,7 +207,7 @@ async fn options_that_cannot_be_honoured_are_refused() {
 #[tokio::test]
 async fn nothing_shows_the_password() {
     let server = Server::builder().password("pa55word").start().await;
-    let elector = RedisElector::connect(server.url()).await.unwrap();
+    let elector = elector_at(server.url()).connect().await.unwrap();
     let shown = format!("{elector:?} {:?}", elector.store());
     assert!(shown.contains(&server.addr().to_string()), "{shown}");
     assert!(!shown.contains("pa55word"), "{shown}");
@@ -233,8 +254,7 @@ async fn c07_a_dropped_elector_leaves_nothing_behind() {
     for own in [false, true] {
         leaves_nothing_behind(&server, async || {
             for run in 0..5 {
-                let elector =
-                    used(RedisElector::builder().url(server.url()).own_runtime(own)).await;
+                let elector = used(elector_at(server.url()).own_runtime(own)).await;
                 assert!(connections(&server).await >= 2);
                 let clone = elector.clone();
                 drop(elector);
@@ -267,7 +287,7 @@ async fn c07_a_closed_elector_leaves_nothing_behind() {
     let server = Server::start().await;
     for own in [false, true] {
         leaves_nothing_behind(&server, async || {
-            let elector = used(RedisElector::builder().url(server.url()).own_runtime(own)).await;
+            let elector = used(elector_at(server.url()).own_runtime(own)).await;
             leader_core::ElectorExt::shutdown(&elector).await;
             // Of that elector, its connections are gone although it is still there.
             until("no connection is left", LIMIT, async || {
@@ -346,7 +366,7 @@ fn c06_electors_and_watches_are_dropped_anywhere() {
         for drop_before_runtime in [false, true] {
             let short = runtime();
             let (elector, watching) = short.block_on(async {
-                let builder = RedisElector::builder().url(server.url()).own_runtime(own);
+                let builder = elector_at(server.url()).own_runtime(own);
                 let elector = builder.connect().await.unwrap();
                 candidate().claim(elector.store(), SHORT).await;
                 let (hints, _told) = leader_core::store::hints();
@@ -369,7 +389,7 @@ fn c06_electors_and_watches_are_dropped_anywhere() {
         // By a task, while its runtime shuts down.
         let short = runtime();
         short.block_on(async {
-            let builder = RedisElector::builder().url(server.url()).own_runtime(own);
+            let builder = elector_at(server.url()).own_runtime(own);
             let elector = builder.connect().await.unwrap();
             let (hints, _told) = leader_core::store::hints();
             let since = leader_core::store::Revision::default();

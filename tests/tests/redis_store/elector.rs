@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leader_core::{Elector, ElectorExt, LeaseOptions, RunOutcome};
 use leader_redis::RedisElector;
-use leader_tests::Server;
+use leader_tests::{Server, elector_at};
 
 use crate::steps::*;
 
@@ -14,7 +14,7 @@ fn options() -> leader_core::LeaseOptionsBuilder {
 }
 
 async fn elector(server: &Server, node_id: &str) -> RedisElector {
-    let builder = RedisElector::builder().url(server.url()).node_id(node_id);
+    let builder = elector_at(server.url()).node_id(node_id);
     let builder = builder.command_timeout(Duration::from_secs(5));
     builder.connect().await.unwrap()
 }
@@ -110,7 +110,7 @@ async fn a_waiter_is_woken_by_a_release_and_by_an_operator() {
 #[tokio::test(flavor = "current_thread")]
 async fn b08_a_blocked_thread_does_not_starve_a_runtime_of_its_own() {
     let server = Server::start().await;
-    let builder = RedisElector::builder().url(server.url()).own_runtime(true);
+    let builder = elector_at(server.url()).own_runtime(true);
     let elector = builder.connect().await.unwrap();
     let lease = Duration::from_secs(1);
     let options = LeaseOptions::builder().lease(lease).auto_extend(true);

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use leader_core::store::{ClaimReply, ExtendReply, LeaseStore, Release, ReleaseReply, StoreError};
 use leader_core::{BackendKind, LeaderError, LossReason};
-use leader_redis::{RedisElector, RedisStore};
-use leader_tests::{Proxy, Server, until, until_some};
+use leader_redis::RedisStore;
+use leader_tests::{Proxy, Server, elector_at, until, until_some};
 
 use crate::impostor::Impostor;
 use crate::steps::*;
@@ -14,7 +14,7 @@ use crate::steps::*;
 const TIMEOUT: Duration = Duration::from_millis(400);
 
 async fn hasty_store(url: &str) -> RedisStore {
-    let builder = RedisElector::builder().url(url).command_timeout(TIMEOUT);
+    let builder = elector_at(url).command_timeout(TIMEOUT);
     builder.connect_store().await.expect("the server answers")
 }
 
@@ -378,7 +378,7 @@ async fn a06_a_server_that_loads_its_data_says_so_before_commands_are_sent() {
     let impostor = Impostor::start("").await;
     let store = hasty_store(&impostor.url()).await;
     impostor.greets(LOADING);
-    let connect = RedisElector::connect(impostor.url()).await.unwrap_err();
+    let connect = elector_at(impostor.url()).connect().await.unwrap_err();
     assert!(
         matches!(&connect, LeaderError::Backend { kind, .. } if *kind == BackendKind::NotReady),
         "{connect}"

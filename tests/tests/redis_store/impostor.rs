@@ -9,8 +9,9 @@ use tokio::task::JoinSet;
 
 #[derive(Clone)]
 struct Answers {
-    to_scripts: String,
-    to_ping: String,
+    scripts: String,
+    ping: String,
+    hello: String,
 }
 
 /// Lives as long as this value.
@@ -28,8 +29,9 @@ impl Impostor {
             .expect("there is a port");
         let addr = listener.local_addr().expect("the listener has an address");
         let answers = Arc::new(Mutex::new(Answers {
-            to_scripts: answer.to_owned(),
-            to_ping: "+PONG\r\n".to_owned(),
+            scripts: answer.to_owned(),
+            ping: "+PONG\r\n".to_owned(),
+            hello: "%1\r\n$5\r\nproto\r\n:3\r\n".to_owned(),
         }));
         let mut tasks = JoinSet::new();
         let shared = answers.clone();
@@ -52,26 +54,37 @@ impl Impostor {
 
     /// What scripts are answered from now on, as it goes over the wire.
     pub(crate) fn says(&self, answer: &str) {
-        answer.clone_into(&mut self.answers.lock().expect("nobody panicked").to_scripts);
+        answer.clone_into(&mut self.answers.lock().expect("nobody panicked").scripts);
     }
 
-    /// What PING is answered from now on.
+    /// What who connects is answered first from now on, in either version of the protocol.
     pub(crate) fn greets(&self, answer: &str) {
-        answer.clone_into(&mut self.answers.lock().expect("nobody panicked").to_ping);
+        let mut answers = self.answers.lock().expect("nobody panicked");
+        answer.clone_into(&mut answers.ping);
+        answer.clone_into(&mut answers.hello);
     }
 }
 
 async fn serve(mut client: TcpStream, answers: Arc<Mutex<Answers>>) {
     let mut unread = Vec::new();
+    let mut by_resp3 = false;
     while matches!(client.read_buf(&mut unread).await, Ok(read) if read > 0) {
         while let Some((command, length)) = request(&unread) {
             unread.drain(..length);
             let answers = answers.lock().expect("nobody panicked").clone();
             let answer = match command.as_str() {
-                "PING" => answers.to_ping,
+                "PING" => answers.ping,
+                "HELLO" => {
+                    by_resp3 = true;
+                    answers.hello
+                }
+                // Nothing, as RESP3 has it.
+                "EVALSHA" | "EVAL" if by_resp3 && answers.scripts.ends_with("-1\r\n") => {
+                    "_\r\n".to_owned()
+                }
                 "CLIENT" => ":7\r\n".to_owned(),
                 "INFO" => "$22\r\nredis_version:7.0.15\r\n\r\n".to_owned(),
-                "EVALSHA" | "EVAL" => answers.to_scripts,
+                "EVALSHA" | "EVAL" => answers.scripts,
                 _ => "+OK\r\n".to_owned(),
             };
             if client.write_all(answer.as_bytes()).await.is_err() {
@@ -91,6 +104,12 @@ fn request(bytes: &[u8]) -> Option<(String, usize)> {
         let line = std::str::from_utf8(&bytes[at..at + end]).ok()?;
         Some((line.get(1..)?.parse::<usize>().ok()?, at + end + 2))
     };
+    if bytes.first()? != &b'*' {
+        // As people type it, and as fred says HELLO.
+        let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
+        let text = String::from_utf8_lossy(&bytes[..end]).to_uppercase();
+        return Some((text.split(' ').next()?.to_owned(), end + 2));
+    }
     let (words, mut at) = line(0)?;
     let mut first = String::new();
     for word in 0..words {

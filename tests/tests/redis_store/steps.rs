@@ -7,8 +7,8 @@ use leader_core::store::{
     StoreError,
 };
 use leader_core::{FencingToken, LockName, NodeId, Token};
-use leader_redis::{RedisElector, RedisStore};
-use leader_tests::Server;
+use leader_redis::RedisStore;
+use leader_tests::{Server, elector_at};
 
 /// A lease that does not end during a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ pub(crate) async fn store(server: &Server) -> RedisStore {
 }
 
 pub(crate) async fn store_at(url: &str) -> RedisStore {
-    let builder = RedisElector::builder().url(url);
+    let builder = elector_at(url);
     let builder = builder.command_timeout(Duration::from_secs(5));
     builder.connect_store().await.expect("the server answers")
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use leader_core::BackendKind;
 use leader_core::store::{Hints, LeaseStore, Revision, Watching, hints};
-use leader_redis::{RedisElector, RedisStore};
-use leader_tests::{Proxy, Server, until, until_some};
+use leader_redis::RedisStore;
+use leader_tests::{Proxy, Server, elector_at, until, until_some};
 
 use crate::steps::*;
 
@@ -132,7 +132,7 @@ async fn a12_a_flood_for_other_names_does_not_end_the_listener() {
 async fn a12_a_subscriber_that_is_half_open_is_noticed_within_seconds() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let builder = RedisElector::builder().url(proxy.url());
+    let builder = elector_at(proxy.url());
     let store = builder.command_timeout(Duration::from_millis(200));
     let store = store.connect_store().await.unwrap();
     let (holder, (sender, mut told)) = (candidate(), hints());
@@ -237,7 +237,7 @@ async fn c07_watches_that_come_and_go_end_in_the_right_state() {
 #[tokio::test]
 async fn a_watch_without_a_server_is_an_error_in_time() {
     let server = Server::start().await;
-    let builder = RedisElector::builder().url(server.url());
+    let builder = elector_at(server.url());
     let store = builder.command_timeout(Duration::from_secs(1));
     let store = store.connect_store().await.unwrap();
     let holder = candidate();

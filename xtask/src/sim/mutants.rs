@@ -2,15 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-use serde_json::Value;
 
 use super::build;
 use super::wrong::{WRONG, Wrong};
-use crate::command::{Done, cargo, output, root, say};
+use crate::command::{Done, root, say, target};
 
 /// Each wrong change is to be caught within so many.
 const SEEDS: u64 = 10_000;
@@ -132,18 +130,6 @@ fn attempt(scratch: &Path, topology: &str) -> Done<Caught> {
         }),
         _ => Err(format!("the simulation said something else: {line}")),
     }
-}
-
-/// Where cargo puts what it builds of the workspace at `root`.
-pub(crate) fn target(root: &Path) -> Done<PathBuf> {
-    let mut command: Command = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
-    command.current_dir(root);
-    let metadata: Value =
-        serde_json::from_str(&output(&mut command)?).map_err(|error| error.to_string())?;
-    let target = metadata["target_directory"].as_str();
-    target
-        .map(PathBuf::from)
-        .ok_or_else(|| "cargo does not say where it builds".to_owned())
 }
 
 /// A small workspace of the engine, what its manifest names, and the simulation alone.

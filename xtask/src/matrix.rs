@@ -1,0 +1,107 @@
+//! `cargo xtask test --servers ..`: what touches a server, on each server and in each version of the protocol.
+
+use crate::command::{self, Done, cargo, say};
+use crate::releases::{self, Release};
+use crate::test::{self, FEATURES, Runner, SERVICE};
+use std::env;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const RESP: &str = "LEADER_TEST_RESP";
+
+/// Which tests are run on each server.
+#[derive(Clone, Copy)]
+pub(crate) enum Extent {
+    /// All that touch a server: those of the harness's package but for the stories on the store in memory.
+    All,
+    /// What is about the server's own answers: the test programs named after the store. Beside `cargo xtask test`, which
+    /// has run them on the installed server by RESP2.
+    Store,
+}
+
+/// One server and one version of the protocol, and how the tests went there.
+struct Round<'a> {
+    release: &'a Release,
+    resp: &'a str,
+    done: Done,
+    time: Duration,
+}
+
+/// Runs them all, whatever fails, and shows a table.
+pub(crate) fn run(servers: &str, extent: Extent, args: &[&str]) -> Done {
+    let releases = releases::named(servers)?;
+    let chosen = env::var(RESP).ok().filter(|resp| !resp.is_empty());
+    let resps = chosen.map_or_else(|| vec!["2".to_owned(), "3".to_owned()], |resp| vec![resp]);
+    let runner = test::runner();
+    let mut rounds = Vec::new();
+    for release in &releases {
+        for resp in &resps {
+            if matches!(extent, Extent::Store) && release.is_installed && resp == "2" {
+                continue;
+            }
+            say(&format!("on {} by RESP{resp}", release.version));
+            let start = Instant::now();
+            let mut tests = command(runner, extent, args);
+            tests
+                .env("LEADER_TEST_BACKEND", "binary")
+                .env("LEADER_TEST_REDIS_SERVER", &release.program)
+                .env(RESP, resp);
+            rounds.push(Round {
+                release,
+                resp,
+                done: command::run(&mut tests),
+                time: start.elapsed(),
+            });
+        }
+    }
+    println!();
+    for round in &rounds {
+        println!(
+            "{:>6}  {:>7.1} s  {:<12} RESP{}  {}",
+            if round.done.is_ok() { "ok" } else { "FAILED" },
+            round.time.as_secs_f64(),
+            round.release.name,
+            round.resp,
+            round.release.version
+        );
+    }
+    match rounds.iter().filter(|round| round.done.is_err()).count() {
+        0 => Ok(()),
+        failed => Err(format!(
+            "the tests failed in {failed} of {} rounds",
+            rounds.len()
+        )),
+    }
+}
+
+fn command(runner: Runner, extent: Extent, args: &[&str]) -> Command {
+    match runner {
+        Runner::Nextest => {
+            // The build of `cargo xtask test`, so that nothing is built twice.
+            let mut tests = cargo(&["nextest", "run", "--workspace", "--exclude", SERVICE]);
+            tests.args(["--features", FEATURES]);
+            let filter = match extent {
+                Extent::All => {
+                    "package(leader-redis) | package(leader-tests) - test(/(^|::)local::/)"
+                }
+                Extent::Store => "package(leader-tests) & binary(/^(conformance_)?redis/)",
+            };
+            let quiet = [
+                "--no-fail-fast",
+                "--status-level=fail",
+                "--final-status-level=fail",
+            ];
+            tests.args(quiet).args(["-E", filter]).args(args);
+            tests
+        }
+        Runner::Cargo => {
+            let mut tests = cargo(&["test", "--no-fail-fast", "--package", "leader-tests"]);
+            match extent {
+                Extent::All => tests.args(["--package", "leader-redis", "--lib", "--tests"]),
+                Extent::Store => tests.args(["--test", "conformance_redis", "--test", "redis_*"]),
+            };
+            tests.args(args).args(["--", "--skip", "local::"]);
+            tests
+        }
+    }
+}
