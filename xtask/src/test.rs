@@ -32,13 +32,13 @@ pub(crate) fn run(args: &[&str]) -> Done {
     failures.extend(command::run(&mut tests).err());
     if args.is_empty() {
         // What the engine counts, and who listens; without the feature it is what most people run.
-        let mut metrics = runner();
+        let mut metrics = runner().command();
         let one = ["--package", "leader-core", "--features", "metrics"];
         metrics
             .args(one)
             .args(["--test", "metrics", "--test", "spans"]);
         failures.extend(command::run(&mut metrics).err());
-        let mut service = runner();
+        let mut service = runner().command();
         let one = ["--package", SERVICE, "--features", harness];
         failures.extend(command::run(service.args(one)).err());
         let documentation = [
