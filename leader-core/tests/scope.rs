@@ -19,6 +19,7 @@ fn in_force() -> Option<String> {
     current_lease().map(|lease| lease.name().to_string())
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "to compare with what is in force")]
 fn is(name: &str) -> Option<String> {
     Some(name.to_owned())
 }

@@ -19,7 +19,6 @@ type Answer<T> = Result<Option<T>, LeaderError>;
 mod brief {
     use super::*;
 
-    #[expect(clippy::needless_lifetimes, reason = "the point")]
     #[leader_election(name = "ignored", crate = "leader")]
     fn ignored<'a>(_text: &'a str) -> BoxFuture<'static, Answer<u8>> {
         Box::pin(async { Ok(Some(1)) })
@@ -30,7 +29,6 @@ mod brief {
         Box::pin(async { Ok(Some(1)) })
     }
 
-    #[expect(clippy::needless_lifetimes, reason = "the point")]
     #[leader_election(name = "copied", crate = "leader")]
     fn copied<'a>(text: &'a str) -> BoxFuture<'static, Answer<usize>> {
         let length = text.len();
@@ -164,6 +162,7 @@ mod electors {
         }
 
         async fn found(&self) -> Result<E, LeaderError> {
+            tokio::task::yield_now().await;
             Ok(self.0.clone())
         }
     }
