@@ -111,16 +111,10 @@ impl Management {
             .with_state(management)
     }
 
-    fn find(&self, name: Named) -> Result<&Shown, Response> {
+    fn find(&self, name: Named) -> Option<&Shown> {
         // A path that is no text is no name either.
-        let shown = name.ok().and_then(|Path(name)| {
-            let mut shown = self.shown.iter();
-            shown.find(|shown| shown.name.as_str() == name)
-        });
-        shown.ok_or_else(|| {
-            let message = "this name is not among those that are shown here";
-            refusal(StatusCode::NOT_FOUND, "unknown_name", message)
-        })
+        let Path(name) = name.ok()?;
+        self.shown.iter().find(|shown| shown.name.as_str() == name)
     }
 
     async fn look(&self, shown: &Shown) -> Result<Value, LeaderError> {
@@ -152,10 +146,15 @@ type Managed = State<Arc<Management>>;
 type Named = Result<Path<String>, PathRejection>;
 
 async fn admit(State(management): Managed, request: Request, next: Next) -> Response {
-    match management.token.admits(request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(refused) => refused,
+    match management.token.refuses(request.headers()) {
+        None => next.run(request).await,
+        Some(refused) => refused,
     }
+}
+
+fn unknown_name() -> Response {
+    let message = "this name is not among those that are shown here";
+    refusal(StatusCode::NOT_FOUND, "unknown_name", message)
 }
 
 async fn all(State(management): Managed) -> Response {
@@ -171,9 +170,8 @@ async fn all(State(management): Managed) -> Response {
 }
 
 async fn one(State(management): Managed, name: Named) -> Response {
-    let shown = match management.find(name) {
-        Ok(shown) => shown,
-        Err(unknown) => return unknown,
+    let Some(shown) = management.find(name) else {
+        return unknown_name();
     };
     match management.look(shown).await {
         Ok(election) => Json(election).into_response(),
@@ -182,9 +180,8 @@ async fn one(State(management): Managed, name: Named) -> Response {
 }
 
 async fn resign(State(management): Managed, name: Named) -> Response {
-    let shown = match management.find(name) {
-        Ok(shown) => shown,
-        Err(unknown) => return unknown,
+    let Some(shown) = management.find(name) else {
+        return unknown_name();
     };
     let Some(campaign) = &shown.campaign else {
         let message = "no campaign of this process stands for this name";

@@ -59,8 +59,8 @@ impl ManagementToken {
         }
     }
 
-    /// Whether a request may go on, or what it is told instead.
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> Result<(), Response> {
+    /// What a request is told that may not go on.
+    pub(crate) fn refuses(&self, headers: &HeaderMap) -> Option<Response> {
         let presented = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.as_bytes().split_once_at_space())
@@ -73,10 +73,10 @@ impl ManagementToken {
                     "unauthorized",
                     "send the management token as `Authorization: Bearer ...`",
                 );
-                Err(([(header::WWW_AUTHENTICATE, "Bearer")], answer).into_response())
+                Some(([(header::WWW_AUTHENTICATE, "Bearer")], answer).into_response())
             }
-            Some(token) if bool::from(token.ct_eq(self.0.as_bytes())) => Ok(()),
-            Some(_) => Err(refusal(
+            Some(token) if bool::from(token.ct_eq(self.0.as_bytes())) => None,
+            Some(_) => Some(refusal(
                 StatusCode::FORBIDDEN,
                 "forbidden",
                 "this is not the management token",

@@ -75,7 +75,8 @@
 //! # Features
 //!
 //! - `macros`, on by default: the attribute `#[leader_election]`, which runs an annotated function as the leader only.
-//! - `metrics`: counters, gauges and histograms through the `metrics` facade; see [`metrics`](crate::metrics).
+//! - `metrics`: counters, gauges and histograms through the `metrics` facade. How to read
+//!   them: [`metrics`].
 //! - `serde`: `Serialize` for [`LeaderState`] and its parts.
 //! - `testing`: the conformance suite for stores, a store that misbehaves on command, and an elector with a scripted
 //!   outcome.

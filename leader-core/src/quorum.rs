@@ -35,7 +35,83 @@ use crate::store::{
     StoreError, Watching,
 };
 
-/// A [`LeaseStore`] made of several independent stores: a lease is held by whoever holds it on a majority of them.
+/// A [`LeaseStore`] made of several independent stores, its nodes: a lease is held by whoever holds it on a majority.
+///
+/// One server that dies may take with it the only record of who leads. Of five independent ones two may die, hang or
+/// be cut off, and nobody notices: names are led, extended and given back by the other three. Three that fail are an
+/// error at once, which says what is wrong with each; they are never mistaken for somebody else leading.
+///
+/// ```
+/// use leader_core::{ElectorExt, LeaseOptions, LocalStore, Quorum, StoreElector};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), leader_core::LeaderError> {
+/// // In a service each of these is a server of its own.
+/// let quorum = Quorum::new([LocalStore::new(), LocalStore::new(), LocalStore::new()])?;
+/// assert_eq!((quorum.majority(), quorum.tolerates()), (2, 1));
+///
+/// let elector = StoreElector::builder(quorum).build();
+/// let options = LeaseOptions::builder().build()?;
+/// let closed = elector.run_if_leader("invoice-close", &options, |_| async { 42 }).await?;
+/// assert_eq!(closed, Some(42));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # How it works
+///
+/// - **Claim.** All nodes are asked at once, each within its own time limit. The claim is granted once a majority has
+///   granted it: the same slot, and the same fencing token. Each node issues a number of its own; the greatest is
+///   written back to a majority before the grant counts, so that any later majority has a node that has seen it. The
+///   lease counts from before the first request. What a minority has granted is given back at once. Where several claim
+///   at once and nobody has won, the claim is put again a few times, after pauses that differ.
+/// - **Extend.** A majority must have extended, in the same request. A node that has lost the record is given it again,
+///   with the same slot and number, only while a majority has just confirmed that it is still this tenure's.
+/// - **Release.** Every node is told, and a majority must have heard. Where a claim may yet arrive, the node is told to
+///   refuse it. A node that does not answer within its time limit keeps its record until the lease is over.
+/// - **Wait.** A waiter watches every node, and is woken once for each release, when a majority has told of it.
+///
+/// # What it costs
+///
+/// A run whose nodes are well takes three rounds: the claim, the number that is written back, the release; each is as
+/// quick as the quickest majority. Nodes that hang hold up none of them for longer than the round has taken anyway.
+/// Candidates that claim the same name at once may find that nobody has won, and try again.
+///
+/// # What it assumes
+///
+/// - **The nodes fail independently.** Replicas of one another, or processes on one machine, are one node.
+/// - **A node keeps what it has said**, or stays down for as long as the longest lease after it has lost it. One that
+///   restarts empty is made up for by the others while a majority still has the record. If a lease stands on three of
+///   five, since two did not answer, and one of the three forgets it, a second holder can find a majority: this is the
+///   accident that persistence, `appendfsync always`, or a delayed restart rules out.
+/// - **Clocks measure a lease** within 1 % of one another, as everywhere here. Nodes' wall clocks need not agree;
+///   fencing tokens then run ahead with the fastest of them, for as long as some node of each majority remembers.
+/// - **The same nodes for all candidates.** Majorities of different sets of nodes need not meet.
+///
+/// # What each accident does
+///
+/// | accident | what happens |
+/// |---|---|
+/// | fewer than half of the nodes down, hung, cut off | nothing; an answer waits for the slowest node of a majority |
+/// | more than half of them | claims and extensions are errors; a leader loses its lease at its own deadline |
+/// | a node restarts empty | it is given the records of those who lead with their next extension |
+/// | a majority loses a record | its holder is told so with its next extension, and a peer may lead before that |
+/// | a candidate is paused | it loses its lease by its own clock; its writes are refused where fencing tokens are checked |
+/// | a candidate is cut off from some nodes | it leads while it reaches a majority |
+///
+/// # Where it comes from
+///
+/// The algorithm is [Redlock](https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/). Martin
+/// Kleppmann's critique, [How to do distributed locking](https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html)
+/// (2016), says what it lacks: a number that a resource can check, and safety where time is wrong. The number is here,
+/// ordered over all majorities. Time is not made right by more nodes: as with a single store, a holder that was paused
+/// in the middle of a write is only kept out by a resource that compares fencing tokens.
+///
+/// # Cancellation safety
+///
+/// A step that is dropped half-way may have taken effect on some nodes, as on any store; the release that the engine
+/// sends then reaches all of them. What is left of a round when it is decided goes on in a task, for a node's time limit
+/// at most.
 pub struct Quorum<S> {
     shared: Arc<Shared<S>>,
 }
@@ -71,7 +147,8 @@ impl<S> Shared<S> {
 }
 
 impl<S: LeaseStore> Quorum<S> {
-    /// A quorum of `nodes`.
+    /// A quorum of `nodes`, best of an odd number of them: a fourth makes the majority larger and tolerates no more
+    /// than three do.
     ///
     /// # Errors
     ///

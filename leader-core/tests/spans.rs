@@ -85,6 +85,7 @@ async fn spans_and_events_say_what_who_which_slot_and_which_fencing_token() {
         ("standing", Level::DEBUG),
         ("skipped", Level::DEBUG),
         ("not elected", Level::DEBUG),
+        ("a slot was not given back", Level::DEBUG),
     ];
     for (what, level) in about_a_tenure.into_iter().chain(others) {
         let all: Vec<_> = told.iter().filter(|(told, ..)| told == what).collect();

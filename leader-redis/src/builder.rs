@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use leader_core::{LeaderError, NodeId, Step};
 
-use crate::acks::{Acks, Need};
-use crate::client::{Connection, Endpoint, Layout, Link, Place, Purpose, Shared, Terms};
+use crate::acks::Need;
+#[cfg(feature = "__tls")]
+use crate::client::Endpoint;
+use crate::client::{Layout, Place, Shared};
+use crate::connect::{Home, Plan, Way};
 use crate::elector::RedisElector;
 use crate::fault::Failure;
 use crate::keys::Keys;
 use crate::protocol::Protocol;
-use crate::runtime::{Lodging, OwnRuntime};
-use crate::store::{RedisStore, within};
+use crate::runtime::Lodging;
+use crate::store::RedisStore;
 #[cfg(feature = "__tls")]
 use crate::trust::{Own, Trust};
 use crate::url;
-use crate::watch::Wakeups;
 
 /// Builds a [`RedisElector`]; started by [`RedisElector::builder`].
 ///
@@ -33,6 +35,7 @@ use crate::watch::Wakeups;
 /// | `client_certificate` | none | with a TLS feature: what is shown to a server that asks for it |
 /// | `own_runtime` | `false` | connections and extensions on a thread of their own |
 /// | `shutdown_grace` | 5 s | how long a shutdown may take |
+#[derive(Clone)]
 #[must_use = "an elector is made by `connect()`"]
 pub struct RedisElectorBuilder {
     url: Option<String>,
@@ -259,7 +262,7 @@ impl RedisElectorBuilder {
     ///
     /// A connection that was under way when the future is dropped is closed.
     pub async fn connect(self) -> Result<RedisElector, LeaderError> {
-        let (node_id, grace) = (self.node_id.clone(), self.shutdown_grace);
+        let (node_id, grace) = self.identity();
         let store = self.connect_store().await?;
         Ok(RedisElector::new(store, node_id, grace))
     }
@@ -275,9 +278,16 @@ impl RedisElectorBuilder {
     ///
     /// As [`connect`](Self::connect).
     pub async fn connect_store(self) -> Result<RedisStore, LeaderError> {
+        let plan = self.plan()?;
+        let home = self.home(&plan.address())?;
+        let connected = plan.connect(home).await;
+        connected.map_err(|error| LeaderError::backend(Step::Connect, None, error))
+    }
+
+    /// What is to be connected, if all that was set can be honoured.
+    pub(crate) fn plan(&self) -> Result<Plan, LeaderError> {
         let keys = Keys::new(&self.key_prefix)?;
-        let timeout = self.command_timeout;
-        check_timeout(timeout)?;
+        check_timeout(self.command_timeout)?;
         if let Some(need) = &self.acks {
             need.check()?;
         }
@@ -287,49 +297,12 @@ impl RedisElectorBuilder {
                 "each node of a cluster has replicas of its own, and they cannot be asked yet";
             return Err(LeaderError::invalid_options("replica_ack", reason));
         }
-        let address = way.endpoint().address();
-        let refused = |failure: Failure| {
-            LeaderError::backend(Step::Connect, None, failure.at(&address, None))
-        };
-
-        let (lodging, own_runtime) = self.lodging().map_err(|error| match error {
-            Some(error) => refused(Failure::Client(error.to_string())),
-            None => LeaderError::NoRuntime,
-        })?;
-        let terms = Terms {
-            limit: within(timeout),
-            stated: timeout,
-            lodging: lodging.clone(),
-        };
-        let endpoint = way.endpoint();
-        let limit = timeout * endpoint.patience();
-        // Where the time limit has a clock, wherever the caller is.
-        let connect = lodging.spawn({
-            let (terms, acks) = (terms.clone(), self.acks);
-            async move {
-                let connect = async {
-                    let endpoint = way.endpoint();
-                    tokio::try_join!(way.go(&terms), open_acks(&endpoint, acks, &terms))
-                };
-                let connect = tokio::time::timeout(limit, connect);
-                connect.await.unwrap_or(Err(Failure::NoAnswer(limit)))
-            }
-        });
-        let (commands, acks) = connect
-            .await
-            .unwrap_or_else(|error| Err(Failure::Client(error.to_string())))
-            .map_err(refused)?;
-        let wakeups = Wakeups::new(endpoint, commands.known(), terms);
-        Ok(RedisStore::new(
-            commands,
-            acks,
-            wakeups,
+        Ok(Plan {
+            way,
             keys,
-            address,
-            timeout,
-            lodging,
-            own_runtime,
-        ))
+            timeout: self.command_timeout,
+            acks: self.acks,
+        })
     }
 
     fn way(&self) -> Result<Way, LeaderError> {
@@ -385,14 +358,22 @@ impl RedisElectorBuilder {
         }
     }
 
-    fn lodging(&self) -> Result<(Lodging, Option<OwnRuntime>), Option<std::io::Error>> {
-        if self.own_runtime {
-            let (lodging, own) = Lodging::own()?;
-            Ok((lodging, Some(own)))
-        } else {
-            let lodging = Lodging::of_caller().ok_or(None)?;
-            Ok((lodging, None))
+    /// Where the connections to `address` will live.
+    pub(crate) fn home(&self, address: &str) -> Result<Home, LeaderError> {
+        if !self.own_runtime {
+            let lodging = Lodging::of_caller().ok_or(LeaderError::NoRuntime)?;
+            return Ok(Home::new(lodging, None));
         }
+        let (lodging, own) = Lodging::own().map_err(|error| {
+            let error = Failure::Client(error.to_string()).at(address, None);
+            LeaderError::backend(Step::Connect, None, error)
+        })?;
+        Ok(Home::new(lodging, Some(own)))
+    }
+
+    /// Who stands, and how long a shutdown may take.
+    pub(crate) fn identity(&self) -> (Option<NodeId>, Option<Duration>) {
+        (self.node_id.clone(), self.shutdown_grace)
     }
 }
 
@@ -406,49 +387,6 @@ impl fmt::Debug for RedisElectorBuilder {
             .field("own_runtime", &self.own_runtime)
             .finish_non_exhaustive()
     }
-}
-
-/// How to get a connection.
-enum Way {
-    Open(Endpoint),
-    Share(Shared),
-}
-
-impl Way {
-    fn endpoint(&self) -> Endpoint {
-        match self {
-            Self::Open(endpoint) => endpoint.clone(),
-            Self::Share(client) => Endpoint::of(client),
-        }
-    }
-
-    async fn go(self, terms: &Terms) -> Result<Link, Failure> {
-        let link = match self {
-            Self::Open(endpoint) => Link::open(&endpoint, terms).await?,
-            Self::Share(client) => Link::share(client, terms)?,
-        };
-        link.ping().await?;
-        Ok(link)
-    }
-}
-
-/// The connection on which replicas are waited for, if they are.
-async fn open_acks(
-    endpoint: &Endpoint,
-    need: Option<Need>,
-    terms: &Terms,
-) -> Result<Option<Acks>, Failure> {
-    let Some(need) = need else {
-        return Ok(None);
-    };
-    let terms = Terms {
-        limit: terms.limit + need.patience(),
-        stated: terms.stated + need.patience(),
-        lodging: terms.lodging.clone(),
-    };
-    let connection = Connection::open(endpoint, Purpose::Commands, &terms).await?;
-    connection.can_wait(need.place).await?;
-    Ok(Some(Acks::new(connection, need, terms.lodging)))
 }
 
 fn check_timeout(timeout: Duration) -> Result<(), LeaderError> {

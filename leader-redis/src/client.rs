@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fred::error::Error;
-use fred::interfaces::ClientLike;
+use fred::interfaces::{ClientLike, EventInterface};
 use fred::types::config::Options;
 use fred::types::{ClusterHash, CustomCommand, Value};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -129,8 +129,7 @@ impl Connection {
         purpose: Purpose,
         terms: &Terms,
     ) -> Result<Self, Failure> {
-        let limit = terms.limit;
-        let built = builder(endpoint, purpose, limit).build();
+        let built = builder(endpoint, purpose, terms.limit).build();
         let client = built.map_err(|error| failure(&error, terms.stated))?;
         let named = |error: &Error| match (endpoint.service(), error.details()) {
             (Some(service), "Missing primary address in response from sentinel node.") => {
@@ -147,16 +146,56 @@ impl Connection {
             Ok(Err(error)) => return Err(named(&error)),
             Err(error) => return Err(Failure::Client(error.to_string())),
         };
-        Ok(Self {
+        Ok(Self::of(client, Some(router), mishaps, terms))
+    }
+
+    /// As [`open`](Self::open), but goes on trying where that fails, and says why it did; over within one limit.
+    async fn open_in_time(
+        endpoint: &Endpoint,
+        terms: &Terms,
+    ) -> Result<(Self, Option<Failure>), Failure> {
+        let mut builder = builder(endpoint, Purpose::Commands, terms.limit);
+        builder.with_config(|config| config.fail_fast = false);
+        let client = builder.build();
+        let client = client.map_err(|error| failure(&error, terms.stated))?;
+        let mishaps = Mutex::new(Mishaps::of(&client));
+        let (connecting, limit) = (client.clone(), terms.limit);
+        let (tell, connected) = tokio::sync::oneshot::channel();
+        let connect = terms.lodging.spawn(async move {
+            let mut errors = connecting.error_rx();
+            let router = Router::new(connecting.connect());
+            // From here on it ends with its owner, who may have gone.
+            let _ = tell.send(router);
+            let failed = tokio::time::timeout(limit, async {
+                tokio::select! {
+                    connected = connecting.wait_for_connect() => connected.err(),
+                    error = errors.recv() => error.ok().map(|(error, _)| error),
+                }
+            });
+            failed.await
+        });
+        let router = connected.await;
+        let router = router.map_err(|error| Failure::Client(error.to_string()))?;
+        let this = Self::of(client, Some(router), mishaps, terms);
+        let why_not = match connect.await {
+            _ if this.client.is_connected() => None,
+            Ok(Ok(Some(error))) => Some(failure(&error, terms.stated)),
+            _ => Some(Failure::NoAnswer(terms.stated)),
+        };
+        Ok((this, why_not))
+    }
+
+    fn of(client: Shared, router: Option<Router>, mishaps: Mutex<Mishaps>, terms: &Terms) -> Self {
+        Self {
+            layout: Endpoint::of(&client).layout(),
             client,
             terms: terms.clone(),
-            layout: endpoint.layout(),
-            router: Some(router),
+            router,
             mishaps,
             opened: Instant::now(),
             unheard_since: AtomicU64::new(0),
             demoted_at: AtomicU64::new(0),
-        })
+        }
     }
 
     /// Uses the connection of somebody else, who also ends it.
@@ -165,16 +204,8 @@ impl Connection {
             let words = "the client that was passed in is not connected; call its `init()` first";
             return Err(Failure::Cut(words.to_owned()));
         }
-        Ok(Self {
-            mishaps: Mutex::new(Mishaps::of(&client)),
-            layout: Endpoint::of(&client).layout(),
-            client,
-            terms: terms.clone(),
-            router: None,
-            opened: Instant::now(),
-            unheard_since: AtomicU64::new(0),
-            demoted_at: AtomicU64::new(0),
-        })
+        let mishaps = Mutex::new(Mishaps::of(&client));
+        Ok(Self::of(client, None, mishaps, terms))
     }
 
     /// Runs a script on `keys`, the first of which decides the cluster slot.
@@ -384,6 +415,11 @@ impl Connection {
         let Some(mut task) = router.take() else {
             return;
         };
+        if !self.client.is_connected() {
+            // Nothing was sent that could be waited for, and fred would wait for a connection to say good-bye.
+            task.abort();
+            return;
+        }
         let (client, limit) = (self.client.clone(), self.terms.limit);
         // A task of its own, so that it is done also when the caller does not wait for it.
         let closing = self.terms.lodging.spawn(async move {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use leader_core::{LeaderError, NodeId, StoreElector};
 
 use crate::builder::RedisElectorBuilder;
+use crate::quorum::RedisQuorumBuilder;
 use crate::store::RedisStore;
 
 /// An elector on Redis or Valkey: one server, the primary behind sentinels, or a cluster.
@@ -52,6 +53,24 @@ impl RedisElector {
     /// ```
     pub fn builder() -> RedisElectorBuilder {
         RedisElectorBuilder::new()
+    }
+
+    /// Starts building an elector on several independent servers, of which a majority decides. A URL may have a login.
+    ///
+    /// ```no_run
+    /// use leader_redis::RedisElector;
+    /// use std::time::Duration;
+    ///
+    /// # async fn example() -> Result<(), leader_core::LeaderError> {
+    /// let elector = RedisElector::quorum(["redis://a", "redis://b", "redis://:secret@c:6380"])
+    ///     .command_timeout(Duration::from_millis(200))
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn quorum(urls: impl IntoIterator<Item: Into<String>>) -> RedisQuorumBuilder {
+        RedisQuorumBuilder::new(urls)
     }
 
     /// An elector on the server at `url`, with the defaults of [`RedisElectorBuilder`].

@@ -61,8 +61,9 @@ use crate::store::RedisStore;
 ///
 /// # Where it lives
 ///
-/// On the elector's connection, with its command timeout, and as long as it: after the elector's shutdown each call is
-/// an error. It need not be the server that issues the leases: take the key from the store of another elector.
+/// On the elector's connection, with its command timeout, until the elector is shut down: from then on each call is an
+/// error. Replicas are not waited for, also where the elector's leases wait for them (`replica_ack`). It need not be the
+/// server that issues the leases: take the key from the store of another elector.
 #[derive(Clone)]
 pub struct FencedKey {
     store: RedisStore,

@@ -16,11 +16,11 @@ use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
 use crate::client::{Arg, Call, Link};
+use crate::connect::Home;
 use crate::fault::Failure;
 use crate::fenced::FencedKey;
 use crate::keys::Keys;
 use crate::reply::{self, Released, Reply};
-use crate::runtime::{Lodging, OwnRuntime};
 use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
 
@@ -69,9 +69,8 @@ struct Inner {
     keys: Keys,
     address: String,
     timeout: Duration,
-    lodging: Lodging,
     /// Kept for as long as the connections.
-    _own_runtime: Option<OwnRuntime>,
+    home: Home,
     /// Whether it was said that releases cannot be told.
     cannot_tell: AtomicBool,
     /// Whether it was said that releases cannot be heard of.
@@ -79,10 +78,6 @@ struct Inner {
 }
 
 impl RedisStore {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the one place that puts them together"
-    )]
     pub(crate) fn new(
         commands: Link,
         acks: Option<Acks>,
@@ -90,8 +85,7 @@ impl RedisStore {
         keys: Keys,
         address: String,
         timeout: Duration,
-        lodging: Lodging,
-        own_runtime: Option<OwnRuntime>,
+        home: Home,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -101,8 +95,7 @@ impl RedisStore {
                 keys,
                 address,
                 timeout,
-                lodging,
-                _own_runtime: own_runtime,
+                home,
                 cannot_tell: AtomicBool::new(false),
                 cannot_hear: AtomicBool::new(false),
             }),
@@ -134,7 +127,7 @@ impl RedisStore {
 
     /// The runtime on which the connections live.
     pub(crate) fn runtime(&self) -> &Handle {
-        self.inner.lodging.handle()
+        self.inner.home.lodging.handle()
     }
 }
 

@@ -1,14 +1,19 @@
-//! Part G of the scenarios: fencing tokens. What needs a store that forgets is in `part_g_faults.rs`.
+//! Part G of the scenarios: fencing tokens, on every store. A server that forgets is in `redis_store/claim.rs`, a fenced key
+//! in `redis_store/fenced.rs`; a fenced table, and failovers, are in the package `leader-tests-postgres`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use leader_core::fencing::{FenceGate, StaleFence};
 use leader_core::{ElectorExt, FencingToken};
-use leader_tests::{World, on_every_store, patient};
+use leader_tests::{World, at_once, lead, on_every_store, patient};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
-on_every_store!(g01_ten_thousand_tenures_by_twenty_candidates_are_strictly_ordered);
+on_every_store!(
+    g01_ten_thousand_tenures_by_twenty_candidates_are_strictly_ordered,
+    g03_a_leader_that_was_overtaken_is_kept_out_with_both_numbers,
+);
 
 async fn g01_ten_thousand_tenures_by_twenty_candidates_are_strictly_ordered<W: World>(world: W) {
     const CANDIDATES: usize = 20;
@@ -44,4 +49,22 @@ async fn g01_ten_thousand_tenures_by_twenty_candidates_are_strictly_ordered<W: W
         assert!(pair[0] < pair[1], "{pair:?} are not in order");
     }
     assert_eq!(log.iter().collect::<BTreeSet<_>>().len(), log.len());
+}
+
+async fn g03_a_leader_that_was_overtaken_is_kept_out_with_both_numbers<W: World>(world: W) {
+    let (a, b) = (world.candidate("a").await, world.candidate("b").await);
+    let books = FenceGate::new(Vec::new());
+    let first = lead(&a, "x", &at_once()).await;
+    books.enter(first.fence()).await.unwrap().push("a");
+
+    // It asks for no extension, so it does not learn that its lease was taken from it.
+    b.force_release("x").await.unwrap();
+    let second = lead(&b, "x", &at_once()).await;
+    books.enter(second.fence()).await.unwrap().push("b");
+    assert!(first.is_valid(), "by its own reckoning");
+
+    let refused = books.enter(first.fence()).await.err();
+    let (presented, seen) = (first.fence(), second.fence());
+    assert_eq!(refused, Some(StaleFence { presented, seen }));
+    assert_eq!(books.into_inner(), ["a", "b"]);
 }

@@ -24,21 +24,30 @@ pub(crate) fn run(args: &[&str]) -> Done {
     postgres::ensure()?;
     clock::ensure();
     let mut failures = Vec::new();
-    let mut tests = runner().command();
+    let (runner, scope) = (
+        runner(),
+        ["--workspace", "--exclude", SERVICE, "--features"],
+    );
+    if let Runner::Cargo = runner {
+        // As programs, which tests run; cargo makes tests of them only.
+        let mut examples = cargo(&["build", "--examples"]);
+        failures.extend(command::run(examples.args(scope).arg(&features)).err());
+    }
+    let mut tests = runner.command();
     tests
-        .args(["--workspace", "--exclude", SERVICE])
-        .args(["--features", &features, "--no-fail-fast"])
+        .args(scope)
+        .args([&features, "--no-fail-fast"])
         .args(args);
     failures.extend(command::run(&mut tests).err());
     if args.is_empty() {
         // What the engine counts, and who listens; without the feature it is what most people run.
-        let mut metrics = runner();
+        let mut metrics = runner.command();
         let one = ["--package", "leader-core", "--features", "metrics"];
         metrics
             .args(one)
             .args(["--test", "metrics", "--test", "spans"]);
         failures.extend(command::run(&mut metrics).err());
-        let mut service = runner();
+        let mut service = runner.command();
         let one = ["--package", SERVICE, "--features", harness];
         failures.extend(command::run(service.args(one)).err());
         let documentation = [

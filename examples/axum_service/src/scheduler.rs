@@ -7,7 +7,7 @@ use leader_core::{Campaign, Elector, ElectorExt, LeaderError, LeaseHandle, Lease
 
 pub(crate) const NAME: &str = "scheduler";
 
-pub(crate) fn begin(elector: Arc<dyn Elector>) -> Result<Campaign, LeaderError> {
+pub(crate) fn begin(elector: &Arc<dyn Elector>) -> Result<Campaign, LeaderError> {
     let options = LeaseOptions::builder()
         .lease(Duration::from_secs(3))
         .build()?;

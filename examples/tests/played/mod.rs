@@ -15,7 +15,7 @@ pub(crate) fn play(example: &str) -> String {
     let played = Command::new(&program).output();
     let played = played.unwrap_or_else(|error| {
         panic!(
-            "{}: {error}; a test run of the whole package builds it",
+            "{}: {error}; `cargo build --examples` makes it, as a test run of the whole package does",
             program.display()
         )
     });

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::tenure::{Phase, Tenure, kept};
-use super::{Engine, here, meter};
+use super::{Engine, here};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::label::Label;
 use crate::name::LockName;
@@ -180,8 +180,8 @@ impl<S: LeaseStore> Engine<S> {
         let reply = tokio::time::timeout(limit, self.store.release(release))
             .await
             .unwrap_or_else(|_| Err(StoreError::no_answer(limit)));
-        if reply.is_err() {
-            meter::release_failed(label);
+        if let Err(error) = &reply {
+            self.tell_not_released(label, error);
         }
         reply
     }

@@ -135,6 +135,13 @@ impl<S: LeaseStore> Engine<S> {
         quietly(|| tracing::debug!(name, %node_id, %error, "asking again soon"));
     }
 
+    /// The store did not confirm a release, of a tenure or of an attempt whose answer was not seen.
+    pub(super) fn tell_not_released(&self, label: &Label, error: &StoreError) {
+        let (node_id, name) = (&self.node_id, label.as_str());
+        quietly(|| tracing::debug!(name, %node_id, %error, "a slot was not given back"));
+        meter::release_failed(label);
+    }
+
     /// A release is given up, of a tenure or of an attempt whose answer was not seen.
     pub(super) fn tell_given_up(&self, label: &Label, error: &StoreError) {
         let (node_id, name) = (&self.node_id, label.as_str());

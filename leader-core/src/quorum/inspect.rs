@@ -29,8 +29,11 @@ pub(super) async fn evict<S: LeaseStore>(
 ) -> Result<u32, StoreError> {
     let ask = |node| evict_of(shared.clone(), node, name.clone());
     let round = Round::new((0..shared.nodes.len()).map(ask));
-    let freed = majority(shared, round, |_| true).await?;
-    Ok(freed.into_iter().max().unwrap_or_default())
+    let mut freed = majority(shared, round, |_| true).await?;
+    // On so many nodes at least: what a minority had counted as free.
+    freed.sort_unstable_by(|a, b| b.cmp(a));
+    let of_majority = freed.get(shared.size.majority() - 1);
+    Ok(of_majority.copied().unwrap_or_default())
 }
 
 async fn inspect_of<S: LeaseStore>(

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::nodes::NodeSet;
 use crate::engine::kept;
+use crate::options::LeaseOptions;
 use crate::store::{Claim, Extension};
 use crate::token::{FencingToken, Token};
 
@@ -107,7 +108,7 @@ impl Seats {
     /// The seat with which to claim, all nodes of it unseen from now on; `None` when the token was ended.
     pub(super) fn open(&self, claim: &Claim, all: NodeSet) -> Option<Seat> {
         let now = Instant::now();
-        let until = now + kept(claim.lease) + MARK;
+        let until = now + kept(bounded(claim.lease)) + MARK;
         let mut table = self.lock();
         match table.by_token.get_mut(&claim.token) {
             Some(Known::Ended { until }) if *until > now => return None,
@@ -153,7 +154,7 @@ impl Seats {
 
     /// The seat of a token, and the lease it is to have.
     pub(super) fn extend(&self, extension: &Extension) -> Option<Seat> {
-        let until = Instant::now() + kept(extension.lease) + MARK;
+        let until = Instant::now() + kept(bounded(extension.lease)) + MARK;
         match self.lock().by_token.get_mut(&extension.token)? {
             Known::Seat(seat) => {
                 seat.until = seat.until.max(until);
@@ -180,7 +181,7 @@ impl Seats {
 
     /// Claims of the token are refused for `mark`.
     pub(super) fn end(&self, token: Token, mark: Duration) {
-        let until = Instant::now() + kept(mark);
+        let until = Instant::now() + kept(bounded(mark));
         self.lock().put(token, Known::Ended { until });
     }
 
@@ -192,6 +193,11 @@ impl Seats {
         let live = |known: &&Known| matches!(known, Known::Seat(seat) if seat.until > now);
         table.by_token.values().filter(live).count()
     }
+}
+
+/// What anybody asks for is bounded, so that adding it to a clock cannot overflow.
+fn bounded(duration: Duration) -> Duration {
+    duration.min(LeaseOptions::MAX_LEASE)
 }
 
 /// A token of its own for each round: as secret as the one that it comes from, and as different from all others.

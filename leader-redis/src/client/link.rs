@@ -31,6 +31,15 @@ impl Link {
         Self::made(endpoint, Purpose::Commands, terms).await
     }
 
+    /// To one server: connected, or going on trying, and why that is needed.
+    pub(crate) async fn open_in_time(
+        endpoint: &Endpoint,
+        terms: &Terms,
+    ) -> Result<(Self, Option<Failure>), Failure> {
+        let (connection, why_not) = Connection::open_in_time(endpoint, terms).await?;
+        Ok((Self::One(connection), why_not))
+    }
+
     /// For messages. What is `known` of a cluster need not be asked for.
     pub(crate) async fn listen(
         endpoint: &Endpoint,

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod failover;
+mod fenced;
 mod migration;
 mod permissions;
 mod shared;

@@ -11,17 +11,16 @@ use super::{record, until_listened};
 const README: &str = include_str!("../../../README.md");
 const NAME: &str = "invoice-close";
 
-/// The line that starts with `start`, as it stands in the README.
-fn line(start: &str) -> &'static str {
-    let mut lines = README.lines();
-    let line = lines.find(|line| line.starts_with(start));
-    line.unwrap_or_else(|| panic!("the README has no `{start}`"))
+/// The line of the README that has `words`.
+fn line(words: &str) -> &'static str {
+    let line = README.lines().find(|line| line.contains(words));
+    line.unwrap_or_else(|| panic!("the README has no `{words}`"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_of_the_rule_and_its_addition_can_do_everything() {
     let cluster = Cluster::start().await;
-    let addition = line("| `+cluster").replace('\\', "");
+    let addition = line("`+cluster").replace('\\', "");
     let addition = addition.split('`').nth(1).expect("it stands in ticks");
     let sharded = cluster.has_sharded_messages().await;
     let known =

@@ -162,7 +162,8 @@ async fn options_that_cannot_be_honoured_are_refused() {
         (RedisElector::builder(), "url"),
         (to("redis://"), "url"),
         (to("rediss://:pa55word@cache"), "url"),
-        (to("redis-cluster://:pa55word@cache"), "url"),
+        (to("redis-cluster://:pa55word@cache/3"), "url"),
+        (to("redis-sentinel://:pa55word@cache"), "url"),
         (to(url).client(client()), "url"),
         (to(url).key_prefix(""), "key_prefix"),
         (to(url).key_prefix("a{b}"), "key_prefix"),
@@ -183,10 +184,6 @@ async fn options_that_cannot_be_honoured_are_refused() {
             RedisElector::builder()
                 .client(client())
                 .protocol(Protocol::Resp3),
-            "client",
-        ),
-        (
-            RedisElector::builder().client(Builder::default_clustered().build().unwrap()),
             "client",
         ),
     ] {

@@ -54,7 +54,7 @@ async fn sigterm_hands_over_body_first_and_ends_with_a_client_attached() {
     let asked = async {
         a.post("/reports/acme").await;
         a.post("/reports/acme").await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     let heard = async {
         tokio::select! {

@@ -17,19 +17,19 @@ async fn scrape(instance: &Instance) -> Scrape {
 }
 
 /// The counter or gauge, summed up over what is not asked for.
-fn value(scrape: &Scrape, metric: &str, labels: &[(&str, &str)]) -> f64 {
+#[expect(clippy::cast_possible_truncation, reason = "whole numbers")]
+fn value(scrape: &Scrape, metric: &str, labels: &[(&str, &str)]) -> i64 {
     let samples = scrape.samples.iter().filter(|sample| {
         sample.metric == metric
             && labels
                 .iter()
                 .all(|(name, value)| sample.labels.get(name) == Some(value))
     });
-    samples
-        .map(|sample| match sample.value {
-            Value::Counter(value) | Value::Gauge(value) | Value::Untyped(value) => value,
-            _ => panic!("{sample:?}"),
-        })
-        .sum()
+    let values = samples.map(|sample| match sample.value {
+        Value::Counter(value) | Value::Gauge(value) | Value::Untyped(value) => value,
+        _ => panic!("{sample:?}"),
+    });
+    values.sum::<f64>().round() as i64
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,7 +44,7 @@ async fn the_page_is_read_and_says_who_leads() {
     // The follower stands by now, and the leader has extended its lease.
     let scheduler = [("name", "scheduler")];
     until("the follower is counted", LIMIT, async || {
-        value(&scrape(&b).await, "leader_election_waiting", &scheduler) == 1.0
+        value(&scrape(&b).await, "leader_election_waiting", &scheduler) == 1
     })
     .await;
     let extended = [("name", "scheduler"), ("result", "extended")];
@@ -53,7 +53,7 @@ async fn the_page_is_read_and_says_who_leads() {
             &scrape(&a).await,
             "leader_election_extensions_total",
             &extended,
-        ) >= 1.0
+        ) >= 1
     })
     .await;
 
@@ -61,25 +61,19 @@ async fn the_page_is_read_and_says_who_leads() {
     let of = |metric: &str, labels: &[(&str, &str)]| {
         (value(&of_a, metric, labels), value(&of_b, metric, labels))
     };
-    assert_eq!(of("leader_election_master_status", &scheduler), (1.0, 0.0));
+    assert_eq!(of("leader_election_master_status", &scheduler), (1, 0));
     assert!(
         of_b.samples
             .iter()
             .any(|sample| sample.metric == "leader_election_master_status"),
         "a follower shows 0"
     );
-    assert_eq!(of("leader_election_held", &scheduler), (1.0, 0.0));
-    assert_eq!(
-        of("leader_election_elections_total", &scheduler),
-        (1.0, 0.0)
-    );
-    assert_eq!(of("leader_election_attempts_total", &scheduler), (1.0, 1.0));
+    assert_eq!(of("leader_election_held", &scheduler), (1, 0));
+    assert_eq!(of("leader_election_elections_total", &scheduler), (1, 0));
+    assert_eq!(of("leader_election_attempts_total", &scheduler), (1, 1));
     let reports = [("name", "report:<tenant>")];
-    assert_eq!(
-        value(&of_a, "leader_election_elections_total", &reports),
-        2.0
-    );
-    assert_eq!(value(&of_a, "leader_election_held", &reports), 0.0);
+    assert_eq!(value(&of_a, "leader_election_elections_total", &reports), 2);
+    assert_eq!(value(&of_a, "leader_election_held", &reports), 0);
 
     // Histograms, with the buckets that the service chose.
     let holds: Vec<_> = of_a

@@ -65,7 +65,7 @@ impl Play {
         reported.await.expect("somebody is elected")
     }
 
-    pub(crate) fn into_outcome(&self) -> Outcome {
+    pub(crate) fn take_outcome(&self) -> Outcome {
         std::mem::take(&mut *locked(&self.outcome))
     }
 

@@ -86,7 +86,7 @@ async fn g01_g02_tokens_increase_in_the_order_of_grants_and_the_row_never_goes_b
     }
 
     let reigns = site.grants_of_all_primaries();
-    let seen = play.into_outcome();
+    let seen = play.take_outcome();
     check_order(&reigns, &seen.fences);
     // Each straggler was refused, and nobody who was not older than the row.
     assert!(

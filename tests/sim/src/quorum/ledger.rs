@@ -97,7 +97,7 @@ impl World {
     }
 
     /// On how many nodes a candidate has `slot` until `ends`.
-    fn holds(&self, nodes: &mut [crate::model::Model], held: &Held, ends: Instant) -> usize {
+    fn holds(nodes: &mut [crate::model::Model], held: &Held, ends: Instant) -> usize {
         let now = Instant::now();
         let (name, slot) = (held.lease.name(), held.lease.slot());
         let has = |model: &mut crate::model::Model| {
@@ -120,7 +120,7 @@ impl World {
         for one in &mut held {
             let ends = now + one.lease.remaining();
             one.forgotten |= state.ledger.doubtful.contains(&one.lease.fence().get())
-                && self.holds(&mut state.nodes, one, ends) < majority;
+                && Self::holds(&mut state.nodes, one, ends) < majority;
         }
         let counted = held.iter().filter(|held| !held.forgotten).count();
         let mut broken = None;
@@ -130,7 +130,7 @@ impl World {
         }
         for one in held.iter().filter(|held| !held.forgotten) {
             let ends = now + one.lease.remaining();
-            let nodes = self.holds(&mut state.nodes, one, ends);
+            let nodes = Self::holds(&mut state.nodes, one, ends);
             if nodes < majority {
                 let what = format!(
                     "c{} relies on slot {} for {:?}, and {nodes} nodes keep it for so long",
@@ -177,7 +177,7 @@ impl World {
         let mut held = std::mem::take(&mut state.ledger.held);
         for one in &mut held {
             let ends = now + one.lease.remaining();
-            one.forgotten |= self.holds(&mut state.nodes, one, ends) < majority;
+            one.forgotten |= Self::holds(&mut state.nodes, one, ends) < majority;
         }
         state.ledger.held = held;
     }

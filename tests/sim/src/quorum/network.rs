@@ -1,7 +1,7 @@
 //! The network to each node: every message has a fate of its own.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -68,7 +68,8 @@ impl World {
     pub(super) fn say(&self, what: impl FnOnce() -> String) {
         let at = self.begun.elapsed();
         if let Some(trace) = &mut self.lock().trace {
-            trace.push_str(&format!("{at:>12?} {}\n", what()));
+            // Writing to a string does not fail.
+            let _ = writeln!(trace, "{at:>12?} {}", what());
         }
     }
 
@@ -263,12 +264,10 @@ impl Carry {
         let moment = world.moment();
         let state = &mut *world.lock();
         let at = world.begun.elapsed();
-        let mut note = |said: String| {
+        let mut say = |said: String| {
             if let Some(trace) = &mut state.trace {
                 let (message, candidate) = (self.message, self.candidate);
-                trace.push_str(&format!(
-                    "{at:>12?} m{message} c{candidate} at {node}: {said}\n"
-                ));
+                let _ = writeln!(trace, "{at:>12?} m{message} c{candidate} at {node}: {said}");
             }
         };
         let model = &mut state.nodes[node];
@@ -276,7 +275,7 @@ impl Carry {
             Request::Claim(mut claim) => {
                 claim.lease = world.stretch(node, claim.lease);
                 let reply = model.claim(&claim, moment);
-                note(format!(
+                say(format!(
                     "claim {} of {:?} at least {}: {reply:?}",
                     short(claim.token),
                     claim.slot,
@@ -288,7 +287,7 @@ impl Carry {
                 let replies = batch.into_iter().map(|mut extension| {
                     extension.lease = world.stretch(node, extension.lease);
                     let reply = model.extend(&extension, moment.now);
-                    note(format!("extend {}: {reply:?}", short(extension.token)));
+                    say(format!("extend {}: {reply:?}", short(extension.token)));
                     reply
                 });
                 Answer::Extend(replies.collect())
@@ -296,7 +295,7 @@ impl Carry {
             Request::Release(mut release) => {
                 release.keep = world.stretch(node, release.keep);
                 let (mut reply, free_in) = model.release(&release, moment);
-                note(format!(
+                say(format!(
                     "release {} marked {}: {reply:?}",
                     short(release.token),
                     release.mark.is_some()

@@ -50,11 +50,11 @@ pub fn play(plan: &Plan, tracing: Tracing) -> Report {
                 }
             }
         }
-        let state = &mut *world.lock();
+        let seen = &mut *world.lock();
         Report {
-            violation: state.ledger.violation.take(),
-            grants: state.ledger.granted,
-            trace: state.trace.take().unwrap_or_default(),
+            violation: seen.ledger.violation.take(),
+            grants: seen.ledger.granted,
+            trace: seen.trace.take().unwrap_or_default(),
         }
     })
 }
@@ -277,7 +277,7 @@ impl Player {
         };
         self.world.hold(self.candidate, lease.handle());
         sleep(ms(turn.work)).await;
-        if turn.work % 2 == 0 {
+        if turn.work.is_multiple_of(2) {
             self.let_go(&lease);
             let _ = lease.release().await;
         }
