@@ -13,7 +13,7 @@ use super::Shared;
 use super::failure::{closed, failure, unknown_node};
 use super::round::within;
 use super::watch::PAUSE;
-use crate::hints::HintSender;
+use crate::hints::{HintSender, hints};
 use crate::name::LockName;
 use crate::store::{Hint, LeaseStore, StoreError, Watching};
 
@@ -51,50 +51,54 @@ impl<S: LeaseStore> Observation<S> {
         let size = self.shared.size;
         let mut report = Some(report);
         let nodes = 0..size.nodes();
+        // Not the observer's own end: what is lost on the way to a node may keep it for long.
+        let (post, mut told) = hints();
+        let open_at = |node, pause| self.open(node, post.clone(), pause);
         let mut opening: FuturesUnordered<_> =
-            nodes.map(|node| self.open(node, Duration::ZERO)).collect();
+            nodes.map(|node| open_at(node, Duration::ZERO)).collect();
         let (mut open, mut failed) = (Vec::new(), Vec::new());
-        while let Some((node, observed)) = opening.next().await {
-            match observed {
-                Ok(watching) => {
-                    open.push(watching);
-                    if open.len() >= size.majority()
-                        && let Some(report) = report.take()
-                    {
-                        let tell = open.iter().all(Watching::tells_grants);
-                        let _ = report.send(Ok(tell));
-                    } else if report.is_none() {
-                        // It may have told something before it was listened to.
-                        self.hints.push(Hint::Missed);
+        loop {
+            tokio::select! {
+                hint = told.next() => self.hints.push(hint),
+                Some((node, observed)) = opening.next() => match observed {
+                    Ok(watching) => {
+                        open.push(watching);
+                        if open.len() >= size.majority()
+                            && let Some(report) = report.take()
+                        {
+                            let tell = open.iter().all(Watching::tells_grants);
+                            let _ = report.send(Ok(tell));
+                        } else if report.is_none() {
+                            // There may have been a change before it was listened to.
+                            self.hints.push(Hint::Missed);
+                        }
                     }
-                }
-                Err(error) => {
-                    opening.push(self.open(node, PAUSE));
-                    failed.push((node, error));
-                    if failed.len() > size.spare()
-                        && let Some(report) = report.take()
-                    {
-                        let _ = report.send(Err(failure(size, open.len(), failed)));
-                        return;
+                    Err(error) => {
+                        opening.push(open_at(node, PAUSE));
+                        failed.push((node, error));
+                        if failed.len() > size.spare()
+                            && let Some(report) = report.take()
+                        {
+                            let _ = report.send(Err(failure(size, open.len(), failed)));
+                            return;
+                        }
+                        if report.is_none() {
+                            failed.clear();
+                        }
                     }
-                    if report.is_none() {
-                        failed.clear();
-                    }
-                }
+                },
             }
         }
-        // All are observed, until this is dropped.
-        std::future::pending::<()>().await;
     }
 
     /// Observes a node, after a pause.
     fn open(
         &self,
         node: usize,
+        post: HintSender,
         pause: Duration,
     ) -> impl Future<Output = (usize, Result<Watching, StoreError>)> + Send + use<S> {
         let (shared, name) = (self.shared.clone(), self.name.clone());
-        let hints = self.hints.clone();
         async move {
             if !pause.is_zero() {
                 sleep(pause).await;
@@ -102,7 +106,7 @@ impl<S: LeaseStore> Observation<S> {
             let Some(at) = shared.nodes.get(node) else {
                 return (node, Err(unknown_node()));
             };
-            let observe = at.store.observe(&name, hints);
+            let observe = at.store.observe(&name, post);
             (node, within(at.timeout, observe).await)
         }
     }
