@@ -393,13 +393,12 @@ impl LeaseStore for RedisStore {
     /// its record says so.
     async fn observe(&self, name: &LockName, hints: HintSender) -> Result<Watching, StoreError> {
         let observe = Observation::begin(&self.inner, name, hints);
-        match tokio::time::timeout(self.inner.timeout, observe).await {
-            Ok(observation) => Ok(Watching::new(observation?).of_grants()),
-            Err(_) => {
-                let failure = Failure::NoAnswer(self.inner.timeout);
-                Err(self.inner.error(&self.inner.keys.record(name), failure))
-            }
-        }
+        let observed = tokio::time::timeout(self.inner.timeout, observe).await;
+        let observation = observed.unwrap_or_else(|_| {
+            let failure = Failure::NoAnswer(self.inner.timeout);
+            Err(self.inner.error(&self.inner.keys.record(name), failure))
+        })?;
+        Ok(Watching::new(observation).of_grants())
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {

@@ -50,7 +50,7 @@ async fn a_grant_is_told_and_not_asked_for() {
         assert_eq!(fences(&mut leaders).await, [lease.fence()]);
         lease.release().await.expect("the server answers");
         assert!(fences(&mut leaders).await.is_empty());
-        // A look for each of the two; what it would have been asked for in vain is every 20 ms, and no message.
+        // One to whoever waits, for the release, and one to the observer for each of the two.
         assert_eq!(server.command_calls("publish").await, 3);
         server.command(&["SCRIPT", "FLUSH"]).await;
     }
