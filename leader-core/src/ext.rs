@@ -416,9 +416,11 @@ pub trait ElectorExt: Elector {
     /// ```
     ///
     /// The first item is the present state; the others come when a slot is taken, given back or over, not with each
-    /// extension. Only the latest is told: a reader that is slow does not see what came in between. A release is told by
-    /// the store, a lease that ran out is looked for when it should have; a grant is looked for soon after a release, and
-    /// every two seconds at the least. A process that does not observe costs the store nothing.
+    /// extension. Only the latest is told: a reader that is slow does not see what came in between. Grants and releases are
+    /// told by the store, and a lease that ran out is looked for when it should have. Since what is told may be lost, the
+    /// state is looked at every ten seconds at the least. From a store of others' making that tells of releases only, a
+    /// grant is looked for soon after a release, and every two seconds at the least. A name that nobody observes costs the
+    /// store nothing.
     ///
     /// # Errors
     ///

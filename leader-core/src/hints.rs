@@ -1,4 +1,4 @@
-//! Released-hints: how a store tells a waiter that asking again may be worth it.
+//! Hints: how a store tells a waiter, or an observer, that asking again may be worth it.
 //!
 //! Hints may be lost and may be late; they only ever shorten a sleep. So the cell between a store and a waiter holds
 //! one merged hint, not a queue: it can neither overflow nor lag.
@@ -22,7 +22,9 @@ pub enum Hint {
         /// When the slot is free, counted from now: zero, or what is left of a minimum lease.
         free_in: Duration,
     },
-    /// Releases may have been missed; ask again.
+    /// A slot was granted, released or evicted; for those who [observe](crate::store::LeaseStore::observe).
+    Changed,
+    /// Something may have been missed; ask again.
     Missed,
 }
 
@@ -32,6 +34,7 @@ pub(crate) enum News {
         revision: Revision,
         free_at: Instant,
     },
+    Changed,
     Missed,
 }
 
@@ -48,6 +51,7 @@ impl News {
                 revision: revision.max(other_revision),
                 free_at: free_at.min(other_free_at),
             },
+            (Self::Changed, Self::Changed) => Self::Changed,
             _ => Self::Missed,
         }
     }
@@ -73,6 +77,7 @@ impl HintSender {
                 revision,
                 free_at: Instant::now() + free_in.min(MAX_FREE_IN),
             },
+            Hint::Changed => News::Changed,
             Hint::Missed => News::Missed,
         };
         let mut cell = self
@@ -111,6 +116,22 @@ impl Hints {
     /// Dropping the future loses nothing: a hint stays until it is returned.
     pub async fn told(&mut self) {
         self.news().await;
+    }
+
+    /// Waits until something was told since the last call, and says what: for a store that passes it on.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Dropping the future loses nothing: a hint stays until it is returned.
+    pub async fn next(&mut self) -> Hint {
+        match self.news().await {
+            News::Released { revision, free_at } => Hint::Released {
+                revision,
+                free_in: free_at.saturating_duration_since(Instant::now()),
+            },
+            News::Changed => Hint::Changed,
+            News::Missed => Hint::Missed,
+        }
     }
 
     pub(crate) async fn news(&mut self) -> News {
@@ -168,5 +189,12 @@ mod tests {
         sender.push(Hint::Missed);
         sender.push(released(1, Duration::ZERO));
         assert_eq!(hints.news().await, News::Missed);
+        sender.push(Hint::Changed);
+        sender.push(Hint::Changed);
+        assert_eq!(hints.next().await, Hint::Changed);
+        sender.push(Hint::Changed);
+        sender.push(Hint::Missed);
+        sender.push(Hint::Changed);
+        assert_eq!(hints.next().await, Hint::Missed);
     }
 }

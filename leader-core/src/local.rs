@@ -110,6 +110,8 @@ struct Record {
     ended: HashMap<Token, Instant>,
     /// In the order of their arrival.
     watchers: BTreeMap<u64, HintSender>,
+    /// Told of every change, and counted nowhere.
+    observers: BTreeMap<u64, HintSender>,
     /// The last revision that a release took, as far as this record remembers.
     released: u64,
 }
@@ -129,7 +131,10 @@ impl Record {
     }
 
     fn is_empty(&self) -> bool {
-        self.slots.is_empty() && self.ended.is_empty() && self.watchers.is_empty()
+        self.slots.is_empty()
+            && self.ended.is_empty()
+            && self.watchers.is_empty()
+            && self.observers.is_empty()
     }
 
     /// Why `token` does not hold `slot`; meant for a record without expired entries.
@@ -161,7 +166,9 @@ impl Record {
             .max_by_key(|entry| entry.ends)
     }
 
+    /// Tells of a release: how many watchers were told.
     fn tell(&self, revision: u64, free_in: Duration) -> u32 {
+        self.show();
         for watcher in self.watchers.values() {
             watcher.push(Hint::Released {
                 revision: Revision::new(revision),
@@ -169,6 +176,13 @@ impl Record {
             });
         }
         u32::try_from(self.watchers.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Tells of a change.
+    fn show(&self) {
+        for observer in self.observers.values() {
+            observer.push(Hint::Changed);
+        }
     }
 }
 
@@ -249,6 +263,13 @@ impl LocalStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn next_watcher(&self) -> (u64, MutexGuard<'_, Shared>) {
+        let mut shared = self.lock();
+        let id = shared.next_watcher;
+        shared.next_watcher += 1;
+        (id, shared)
+    }
+
     /// How many names have a record: somebody holds, waits for, or has just given up each of them.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
@@ -272,6 +293,7 @@ impl LocalStore {
                 entry.ends = entry.ends.max(ends);
                 if Revision::from(entry.fence) < claim.at_least {
                     entry.fence = shared.next_grant(record, claim.at_least, now);
+                    record.show();
                 }
                 let fence = entry.fence;
                 record.slots.insert(slot, entry);
@@ -296,6 +318,7 @@ impl LocalStore {
                     ends,
                 },
             );
+            record.show();
             ClaimReply::Granted { slot, fence }
         })
     }
@@ -397,9 +420,7 @@ impl LeaseStore for LocalStore {
         since: Revision,
         hints: HintSender,
     ) -> Result<Watching, StoreError> {
-        let mut shared = self.lock();
-        let id = shared.next_watcher;
-        shared.next_watcher += 1;
+        let (id, mut shared) = self.next_watcher();
         shared.step(name, |record, _, _| {
             if record.released > since.get() || record.slots.is_empty() {
                 hints.push(Hint::Missed);
@@ -411,6 +432,17 @@ impl LeaseStore for LocalStore {
             name: name.clone(),
             id,
         }))
+    }
+
+    async fn observe(&self, name: &LockName, hints: HintSender) -> Result<Watching, StoreError> {
+        let (id, mut shared) = self.next_watcher();
+        shared.step(name, |record, _, _| record.observers.insert(id, hints));
+        let watching = Watching::new(Watcher {
+            store: self.clone(),
+            name: name.clone(),
+            id,
+        });
+        Ok(watching.of_grants())
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
@@ -465,6 +497,9 @@ struct Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         let mut shared = self.store.lock();
-        shared.step(&self.name, |record, _, _| record.watchers.remove(&self.id));
+        shared.step(&self.name, |record, _, _| {
+            record.watchers.remove(&self.id);
+            record.observers.remove(&self.id);
+        });
     }
 }

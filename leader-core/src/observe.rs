@@ -39,10 +39,14 @@ impl fmt::Debug for Observing {
     }
 }
 
-/// How soon to look again after a change, and how often at the most and at the least: a release is told by the store, a
-/// grant usually follows at once, and what is not told is seen within this.
+/// How soon to look again after a change, and how often at the least, where the store tells of releases only: a grant
+/// usually follows at once, and what is not told is seen within this. So it is after a failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How often to look at the least where the store tells of grants too: hints may be lost.
+const TOLD_PAUSE: Duration = Duration::from_secs(10);
+/// From one look to the next at the least, however often something is told.
+const GAP: Duration = Duration::from_millis(10);
 /// A lease that was not extended is looked at when it is surely over.
 const MARGIN: Duration = Duration::from_millis(2);
 
@@ -78,6 +82,8 @@ struct Observer<E> {
     pace: Pace,
     /// When to look again, unless something is told before.
     wake: Option<Instant>,
+    /// And not before this, whatever is told.
+    rested: Option<Instant>,
     told: Option<Told>,
 }
 
@@ -102,6 +108,7 @@ impl<E: Elector> Observer<E> {
             hints,
             watching: None,
             wake: None,
+            rested: None,
             told: None,
         }
     }
@@ -123,6 +130,7 @@ impl<E: Elector> Observer<E> {
                     }
                 }
             }
+            self.rested = Some(Instant::now() + GAP);
             let looked = self.elector.inspect(&self.name).await;
             let (known, left) = match &looked {
                 Ok(state) => {
@@ -143,7 +151,12 @@ impl<E: Elector> Observer<E> {
             if changed {
                 self.pace.reset();
             }
-            let pause = self.pace.pause(FIRST_PAUSE, LONGEST_PAUSE);
+            let tells_grants = self.watching.as_ref().is_some_and(Watching::tells_grants);
+            let pause = if tells_grants && looked.is_ok() {
+                self.pace.pause(TOLD_PAUSE, TOLD_PAUSE)
+            } else {
+                self.pace.pause(FIRST_PAUSE, LONGEST_PAUSE)
+            };
             self.wake = Some(Instant::now() + left.map_or(pause, |left| left.min(pause)));
             if changed {
                 self.told = Some(known);
@@ -157,14 +170,18 @@ impl<E: Elector> Observer<E> {
         let Some(wake) = self.wake else {
             return true;
         };
+        let told = async {
+            self.hints.told().await;
+            // A grant usually follows a release.
+            self.pace.reset();
+            if let Some(rested) = self.rested {
+                tokio::time::sleep_until(rested).await;
+            }
+        };
         tokio::select! {
             biased;
             () = self.closing.cancelled() => false,
-            () = self.hints.told() => {
-                // A grant usually follows a release.
-                self.pace.reset();
-                true
-            }
+            () = told => true,
             () = tokio::time::sleep_until(wake) => true,
         }
     }

@@ -5,6 +5,7 @@ mod extend;
 mod failure;
 mod inspect;
 mod nodes;
+mod observe;
 mod release;
 mod round;
 mod seats;
@@ -263,6 +264,10 @@ impl<S: LeaseStore> LeaseStore for Quorum<S> {
         hints: HintSender,
     ) -> Result<Watching, StoreError> {
         watch::watch(&self.shared, name, since, hints).await
+    }
+
+    async fn observe(&self, name: &LockName, hints: HintSender) -> Result<Watching, StoreError> {
+        observe::observe(&self.shared, name, hints).await
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {

@@ -75,6 +75,20 @@ pub trait LeaseStore: Send + Sync + 'static {
         hints: HintSender,
     ) -> impl Future<Output = Result<Watching, StoreError>> + Send;
 
+    /// Tells `hints` of every change of `name`, grants too, until the returned [`Watching`] is dropped: for those who
+    /// look on and never wait, and do not count among those whom a release has told. What changed before is not told:
+    /// the caller looks afterwards. Hints may be lost, as those of a watch.
+    ///
+    /// A store that cannot tell of grants leaves this as it is: it then watches, and the caller looks every now and then.
+    /// One that can says so by [`Watching::tells_grants`].
+    fn observe(
+        &self,
+        name: &LockName,
+        hints: HintSender,
+    ) -> impl Future<Output = Result<Watching, StoreError>> + Send {
+        self.watch(name, Revision::default(), hints)
+    }
+
     /// The slots of `name` that are taken now. Changes nothing.
     fn inspect(
         &self,
@@ -350,10 +364,11 @@ pub enum ReleaseReply {
     NotHeld(LossReason),
 }
 
-/// Keeps a [`LeaseStore::watch`] alive; dropping it ends the watch.
+/// Keeps a [`LeaseStore::watch`] or [`LeaseStore::observe`] alive; dropping it ends the watch.
 #[must_use = "dropping it ends the watch"]
 pub struct Watching {
     _end: Option<Box<dyn Send + Sync>>,
+    tells_grants: bool,
 }
 
 impl Watching {
@@ -361,12 +376,28 @@ impl Watching {
     pub fn new(end: impl Send + Sync + 'static) -> Self {
         Self {
             _end: Some(Box::new(end)),
+            tells_grants: false,
         }
     }
 
     /// A watch that needs nothing to be done at its end.
     pub fn unbound() -> Self {
-        Self { _end: None }
+        Self {
+            _end: None,
+            tells_grants: false,
+        }
+    }
+
+    /// The same watch, of which it is said that it is told of grants too.
+    pub fn of_grants(mut self) -> Self {
+        self.tells_grants = true;
+        self
+    }
+
+    /// Whether it is told of grants too.
+    #[must_use]
+    pub fn tells_grants(&self) -> bool {
+        self.tells_grants
     }
 }
 

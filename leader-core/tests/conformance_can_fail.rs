@@ -241,6 +241,12 @@ const CAUGHT_BY: &[(Flaw, &[&str])] = &[
         &["a_free_name_is_granted", "any_node_id_is_read_back"],
     ),
     (
+        Flaw::ObservationIsNeverForgotten,
+        &["a_dropped_observation_leaves_nothing_behind"],
+    ),
+    (Flaw::ObservationTakesASlot, &["who_observes_takes_nothing"]),
+    (Flaw::ObserversAreCounted, &["who_observes_is_no_waiter"]),
+    (
         Flaw::OneExpiryForAllSlots,
         &["e02_each_slot_has_its_own_lease"],
     ),
@@ -304,6 +310,22 @@ const CAUGHT_BY: &[(Flaw, &[&str])] = &[
     (
         Flaw::ReleaseTakesNoRevision,
         &["revisions_grow_with_each_grant_and_each_release"],
+    ),
+    (
+        Flaw::ShowsEveryName,
+        &["who_observes_is_not_told_of_other_names"],
+    ),
+    (
+        Flaw::ShowsExtensions,
+        &["who_observes_is_not_told_of_extensions"],
+    ),
+    (
+        Flaw::ShowsGrantsOnly,
+        &["a_release_is_told_to_who_observes"],
+    ),
+    (
+        Flaw::ShowsReleasesOnly,
+        &["a_grant_is_told_to_who_observes"],
     ),
     (
         Flaw::SlotsFromTheTop,

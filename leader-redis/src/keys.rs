@@ -45,6 +45,11 @@ impl Keys {
     pub(crate) fn channel(&self, name: &LockName) -> String {
         format!("{}:{{{name}}}:released", self.prefix)
     }
+
+    /// The channel on which the name's changes are told to observers. Scripts know it by the record's key.
+    pub(crate) fn changes(&self, name: &LockName) -> String {
+        format!("{}:{{{name}}}:changed", self.prefix)
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +64,7 @@ mod tests {
         let name = LockName::new("invoice-close").unwrap();
         assert_eq!(keys.record(&name), "leader:{invoice-close}:lease");
         assert_eq!(keys.channel(&name), "leader:{invoice-close}:released");
+        assert_eq!(keys.changes(&name), "leader:{invoice-close}:changed");
         assert_eq!(
             keys.mark(&name, "00ff"),
             "leader:{invoice-close}:ended:00ff"
@@ -70,10 +76,11 @@ mod tests {
         let mut seen = HashSet::new();
         for prefix in ["a", "a:", "a:b", "leader", "leader:a"] {
             let keys = Keys::new(prefix).unwrap();
-            for name in ["a", "a:lease", "b:a", "a:b", "A", "a:released", "a/b"] {
+            for name in ["a", "a:lease", "b:a", "a:b", "A", "a:released", "a:changed"] {
                 let name = LockName::new(name).unwrap();
                 assert!(seen.insert(keys.record(&name)), "{prefix} {name}");
                 assert!(seen.insert(keys.channel(&name)), "{prefix} {name}");
+                assert!(seen.insert(keys.changes(&name)), "{prefix} {name}");
                 assert!(seen.insert(keys.mark(&name, "0")), "{prefix} {name}");
             }
         }

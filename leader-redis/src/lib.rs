@@ -73,6 +73,7 @@ mod elector;
 mod fault;
 mod fenced;
 mod keys;
+mod observe;
 mod protocol;
 mod quorum;
 mod reply;

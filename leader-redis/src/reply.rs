@@ -141,6 +141,18 @@ pub(crate) fn evict(reply: &Reply) -> Result<u32, Oddity> {
     }
 }
 
+/// Whether the name had been observed until then.
+pub(crate) fn observe(reply: &Reply) -> Result<bool, Oddity> {
+    match known(reply)? {
+        ("observed", [before]) => match number(before)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(malformed(reply)),
+        },
+        _ => Err(malformed(reply)),
+    }
+}
+
 /// What became of a fenced write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FencedSet {

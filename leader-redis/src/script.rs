@@ -15,6 +15,7 @@ pub(crate) static CLAIM: Script = Script::new(include_str!("scripts/claim.lua"))
 pub(crate) static EXTEND: Script = Script::new(include_str!("scripts/extend.lua"));
 pub(crate) static RELEASE: Script = Script::new(include_str!("scripts/release.lua"));
 pub(crate) static INSPECT: Script = Script::new(include_str!("scripts/inspect.lua"));
+pub(crate) static OBSERVE: Script = Script::new(include_str!("scripts/observe.lua"));
 pub(crate) static EVICT: Script = Script::new(include_str!("scripts/evict.lua"));
 pub(crate) static FENCED_SET: Script = Script::new(include_str!("scripts/fenced_set.lua"));
 pub(crate) static FENCED_GET: Script = Script::new(include_str!("scripts/fenced_get.lua"));

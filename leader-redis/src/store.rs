@@ -20,6 +20,7 @@ use crate::connect::Home;
 use crate::fault::Failure;
 use crate::fenced::FencedKey;
 use crate::keys::Keys;
+use crate::observe::Observation;
 use crate::reply::{self, Released, Reply};
 use crate::script::{CLAIM, EVICT, EXTEND, INSPECT, RELEASE, Script};
 use crate::watch::Wakeups;
@@ -32,8 +33,8 @@ use crate::watch::Wakeups;
 ///
 /// # What it keeps on the server
 ///
-/// One hash for each name, `leader:{invoice-close}:lease`, and one channel, `leader:{invoice-close}:released`. The
-/// name stands in braces, so that all live in one slot of a cluster. The hash outlives its last lease by half a day
+/// One hash for each name, `leader:{invoice-close}:lease`, and two channels, `leader:{invoice-close}:released` for those
+/// who wait and `leader:{invoice-close}:changed` for those who observe. The name stands in braces, so that all live in one slot of a cluster. The hash outlives its last lease by half a day
 /// to a day, so that the last fencing token does too, and is gone then: nothing is kept for ever. A claim that was given
 /// up before its answer came leaves a small key of its own, `leader:{invoice-close}:ended:<token>`, which refuses the
 /// claim should it arrive yet, and is gone after a minute. Channels are one
@@ -61,16 +62,16 @@ pub struct RedisStore {
 }
 
 /// Dropped in this order: connections before their runtime.
-struct Inner {
-    commands: Link,
+pub(crate) struct Inner {
+    pub(crate) commands: Link,
     /// Where leases count only once replicas have acknowledged them.
     acks: Option<Acks>,
-    wakeups: Wakeups,
-    keys: Keys,
+    pub(crate) wakeups: Wakeups,
+    pub(crate) keys: Keys,
     address: String,
     timeout: Duration,
     /// Kept for as long as the connections.
-    home: Home,
+    pub(crate) home: Home,
     /// Whether it was said that releases cannot be told.
     cannot_tell: AtomicBool,
     /// Whether it was said that releases cannot be heard of.
@@ -139,7 +140,7 @@ impl Inner {
     }
 
     /// The failure in the engine's words.
-    fn error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
+    pub(crate) fn error(&self, key: &str, failure: impl Into<Failure>) -> StoreError {
         failure.into().at(&self.address, Some(key))
     }
 
@@ -371,7 +372,7 @@ impl LeaseStore for RedisStore {
         let key = inner.keys.record(name);
         let watch = inner
             .wakeups
-            .watch(inner.keys.channel(name), &key, since, hints);
+            .watch(inner.keys.channel(name), &key, Some(since), hints);
         match tokio::time::timeout(inner.timeout, watch).await {
             Ok(Ok(watch)) => Ok(Watching::new(watch)),
             Ok(Err(failure)) => {
@@ -386,6 +387,18 @@ impl LeaseStore for RedisStore {
             }
             Err(_) => Err(inner.error(&key, Failure::NoAnswer(inner.timeout))),
         }
+    }
+
+    /// On the same connection, by a channel of its own. For as long as a name is observed, and up to half a minute more,
+    /// its record says so.
+    async fn observe(&self, name: &LockName, hints: HintSender) -> Result<Watching, StoreError> {
+        let observe = Observation::begin(&self.inner, name, hints);
+        let observed = tokio::time::timeout(self.inner.timeout, observe).await;
+        let observation = observed.unwrap_or_else(|_| {
+            let failure = Failure::NoAnswer(self.inner.timeout);
+            Err(self.inner.error(&self.inner.keys.record(name), failure))
+        })?;
+        Ok(Watching::new(observation).of_grants())
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
@@ -449,7 +462,7 @@ pub(crate) fn within(timeout: Duration) -> Duration {
 }
 
 /// Durations beyond what a lease can be are as good as that.
-fn micros(duration: Duration) -> u64 {
+pub(crate) fn micros(duration: Duration) -> u64 {
     let micros = duration.min(LeaseOptions::MAX_LEASE).as_micros();
     u64::try_from(micros).unwrap_or(u64::MAX)
 }

@@ -63,12 +63,12 @@ impl Wakeups {
     }
 
     /// Tells `hints` what is told on `channel`, until the returned value is dropped, and that something was missed if
-    /// the record at `key` is not at `since` any more.
+    /// the record at `key` is not at `since` any more, where that is of interest.
     pub(crate) async fn watch(
         &self,
         channel: String,
         key: &str,
-        since: Revision,
+        since: Option<Revision>,
         hints: HintSender,
     ) -> Result<Watch, Failure> {
         let (link, orders) = self.listener().await?;
@@ -93,7 +93,8 @@ impl Wakeups {
                 return Err(failure);
             }
         };
-        if reply::revision(&field)? != Some(since) {
+        let revision = reply::revision(&field)?;
+        if since.is_some() && revision != since {
             hints.push(Hint::Missed);
         }
         Ok(watch)

@@ -56,7 +56,7 @@ use crate::node::NodeId;
 use crate::options::LeaseOptions;
 use crate::outcome::Acquisition;
 use crate::state::LeaderState;
-use crate::store::{HintSender, LeaseStore, Revision, StoreError, Watching};
+use crate::store::{HintSender, LeaseStore, StoreError, Watching};
 
 /// An elector on any [`LeaseStore`]: what makes a backend out of a store.
 ///
@@ -266,10 +266,8 @@ impl<S: LeaseStore> Elector for StoreElector<S> {
         name: &'a LockName,
         hints: HintSender,
     ) -> BoxFuture<'a, Result<Watching, LeaderError>> {
-        let store = &self.engine.store;
-        // Since the beginning: whoever observes looks once more when anything has happened before.
-        let watch = store.watch(name, Revision::default(), hints);
-        Box::pin(self.engine.ask(Step::Watch, name, watch))
+        let observe = self.engine.store.observe(name, hints);
+        Box::pin(self.engine.ask(Step::Watch, name, observe))
     }
 
     fn closing(&self) -> CancellationToken {

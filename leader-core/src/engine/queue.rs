@@ -199,7 +199,7 @@ impl Queue {
             tokio::select! {
                 biased;
                 news = talk.hints.news() => match news {
-                    News::Missed => return None,
+                    News::Changed | News::Missed => return None,
                     News::Released { revision, .. } if revision <= full.revision => {}
                     // The revision that is known stays: of several slots, one that was released earlier may be told
                     // later, and be free sooner.

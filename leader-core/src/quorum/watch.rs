@@ -26,7 +26,7 @@ const LONGEST_WORD: Duration = Duration::from_millis(500);
 /// How long nodes may be late with what the others have told.
 const LATE: Duration = Duration::from_secs(1);
 /// How long a node that cannot be watched is left alone.
-const PAUSE: Duration = Duration::from_millis(500);
+pub(super) const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) async fn watch<S: LeaseStore>(
     shared: &Arc<Shared<S>>,
@@ -110,7 +110,7 @@ impl<S: LeaseStore> Lookout<S> {
                 Some((node, news, ear)) = listening.next() => {
                     listening.push(listen(node, ear));
                     let free_at = match news {
-                        News::Missed => Instant::now(),
+                        News::Changed | News::Missed => Instant::now(),
                         News::Released { free_at, .. } => free_at,
                     };
                     if let Some(free_at) = self.told.note(node, free_at) {

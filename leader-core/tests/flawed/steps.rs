@@ -170,6 +170,9 @@ impl FlawedStore {
         } else {
             claim.node_id.clone()
         };
+        if !self.has(Flaw::ShowsReleasesOnly) {
+            self.show(state, &name);
+        }
         state.slots.push(Slot {
             name,
             number,
@@ -209,6 +212,9 @@ impl FlawedStore {
             slot.ends += extension.lease;
         } else if !self.has(Flaw::ExtensionDoesNothing) {
             slot.ends = slot.ends.max(ends);
+        }
+        if self.has(Flaw::ShowsExtensions) {
+            self.show(state, &name);
         }
         ExtendReply::Extended
     }

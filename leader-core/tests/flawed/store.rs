@@ -24,6 +24,7 @@ pub(super) struct State {
     pub(super) slots: Vec<Slot>,
     pub(super) marks: Vec<(LockName, Token, NodeId, Instant)>,
     pub(super) watchers: Vec<(u64, LockName, HintSender)>,
+    pub(super) observers: Vec<(u64, LockName, HintSender)>,
     /// The last release of each name.
     pub(super) releases: Vec<(LockName, u64)>,
     pub(super) last_revision: u64,
@@ -120,7 +121,13 @@ impl FlawedStore {
             revision: Revision::new(revision),
             free_in,
         };
+        if !self.has(Flaw::ShowsGrantsOnly) {
+            self.show(state, name);
+        }
         let mut told = 0;
+        if self.has(Flaw::ObserversAreCounted) {
+            told = u32::try_from(state.observers.len()).unwrap();
+        }
         if self.has(Flaw::TellsNobody) {
             return told;
         }
@@ -137,6 +144,15 @@ impl FlawedStore {
             state.watchers.retain(|(_, watched, _)| watched != name);
         }
         told
+    }
+
+    /// Tells observers.
+    pub(super) fn show(&self, state: &State, name: &LockName) {
+        for (_, observed, sender) in &state.observers {
+            if observed == name || self.has(Flaw::ShowsEveryName) {
+                sender.push(Hint::Changed);
+            }
+        }
     }
 
     pub(super) fn note_release(&self, state: &mut State, name: &LockName) -> u64 {
@@ -239,6 +255,29 @@ impl LeaseStore for FlawedStore {
         Ok(Watching::new(End(self.clone(), id)))
     }
 
+    async fn observe(&self, name: &LockName, hints: HintSender) -> Result<Watching, StoreError> {
+        let name = self.name(name);
+        let state = &mut *self.state();
+        if self.has(Flaw::ObservationTakesASlot) {
+            state.slots.push(Slot {
+                name: name.clone(),
+                number: 0,
+                token: None,
+                node_id: NodeId::new("observer"),
+                fence: 1,
+                ends: Instant::now() + Duration::from_secs(1),
+                freed: false,
+            });
+        }
+        state.last_watcher += 1;
+        let id = state.last_watcher;
+        state.observers.push((id, name, hints));
+        if self.has(Flaw::ObservationIsNeverForgotten) {
+            return Ok(Watching::unbound().of_grants());
+        }
+        Ok(Watching::new(End(self.clone(), id)).of_grants())
+    }
+
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
         let name = self.name(name);
         let now = Instant::now();
@@ -306,5 +345,6 @@ impl Drop for End {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.watchers.retain(|(id, ..)| *id != self.1);
+        state.observers.retain(|(id, ..)| *id != self.1);
     }
 }

@@ -18,13 +18,14 @@
 -- The record is a hash. `f` is the last revision issued. `0`, `1`, .. are slots: a fixed-width entry (token 32, expiry
 -- in microseconds 16, fencing token 16, then the node id), or empty once the slot was freed. A slot that a minimum lease
 -- keeps has dashes for a token. `m` is when the last mark ends: marks of ended tokens are keys of their own, so that
--- claims do not read those of others, and are looked at only while there can be one.
+-- claims do not read those of others, and are looked at only while there can be one. `o` is until when the name is
+-- observed: so long are grants, releases and evictions told on a channel next to the record, `..:changed`.
 local key, token, lease, slots = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local record = redis.call('HGETALL', key)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local sub = string.sub
-local held, live, last, mine, soonest, first, ends = {}, 0
+local held, live, last, mine, soonest, first, ends, observed = {}, 0
 
 for i = 1, #record, 2 do
   local field, value = record[i], record[i + 1]
@@ -42,6 +43,9 @@ for i = 1, #record, 2 do
   elseif field == 'm' then
     ends = tonumber(value)
     if not ends then return {'foreign'} end
+  elseif field == 'o' then
+    observed = tonumber(value)
+    if not observed then return {'foreign'} end
   elseif value ~= '' or not tonumber(field) then
     return {'foreign'}
   end
@@ -106,5 +110,11 @@ end
 local lives = (expiry - now) / 1000
 if redis.call('PTTL', key) < lives + 43200000 then
   redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
+end
+if new and observed and observed > now then
+  -- On a cluster there is one key. A server before Redis 7 has no SPUBLISH.
+  local tell = 'PUBLISH'
+  if not KEYS[2] and redis.REDIS_VERSION_NUM then tell = 'SPUBLISH' end
+  redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
 end
 return {'granted', slot, fence}

@@ -10,13 +10,15 @@ local key = KEYS[1]
 local record = redis.call('HGETALL', key)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local last
+local last, observed
 local freed = {}
 
 for i = 1, #record, 2 do
   local field, value = record[i], record[i + 1]
   if field == 'f' then
     last = tonumber(value)
+  elseif field == 'o' then
+    observed = tonumber(value)
   elseif #value > 63 then
     local expiry = tonumber(string.sub(value, 33, 48))
     if not expiry or not tonumber(field) then return {'foreign'} end
@@ -49,5 +51,10 @@ if tell == 'PUBLISH' then
   redis.pcall('PUBLISH', ARGV[1], revised .. ':0')
 elseif tell then
   redis.pcall('SPUBLISH', ARGV[1], revised .. ':0')
+end
+if observed and observed > now then
+  tell = ARGV[2]
+  if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then tell = 'PUBLISH' end
+  redis.pcall(tell, string.sub(key, 1, -6) .. 'changed', 'changed')
 end
 return {'evicted', #freed / 2}

@@ -17,20 +17,22 @@
 --
 -- Watchers are told `<revision>:<microseconds until the slot is free>`. A server before Redis 7 has no SPUBLISH, and its
 -- cluster passes on what is published to every node: there a release is told only while a key of the channel's name says
--- that somebody waits.
+-- that somebody waits. Observers are told on a channel of their own, and not counted.
 local key, token, slot, mark = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[4])
 local sub = string.sub
-local last, entry
+local last, entry, observed
 
 if slot ~= '' then
-  local fields = redis.call('HMGET', key, 'f', slot)
-  last, entry = fields[1], fields[2]
+  local fields = redis.call('HMGET', key, 'f', slot, 'o')
+  last, entry, observed = fields[1], fields[2], fields[3]
 else
   local record = redis.call('HGETALL', key)
   for i = 1, #record, 2 do
     local field, value = record[i], record[i + 1]
     if field == 'f' then
       last = value
+    elseif field == 'o' then
+      observed = value
     elseif sub(value, 1, 32) == token and (not entry or sub(value, 33, 48) > sub(entry, 33, 48)) then
       -- A token that came back after its lease had expired may stand in a slot of old as well.
       slot, entry = field, value
@@ -76,6 +78,10 @@ if entry and sub(entry, 1, 32) == token then
       told = redis.pcall('SPUBLISH', ARGV[5], revised .. ':' .. keep)
     end
     if type(told) == 'table' then told = told.err end
+    if observed and (tonumber(observed) or 0) > now then
+      if ARGV[6] == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then tell = 'PUBLISH' end
+      redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
+    end
     reply = {'released', revision, told}
   else
     reply = {'expired'}

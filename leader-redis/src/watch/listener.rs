@@ -242,8 +242,11 @@ pub(super) async fn recover(link: &Link, failure: &Failure) -> bool {
     out_of_turn
 }
 
-/// Reads `<revision>:<microseconds until free>`.
+/// Reads `<revision>:<microseconds until free>`, or `changed`.
 fn hint(text: &str) -> Hint {
+    if text == "changed" {
+        return Hint::Changed;
+    }
     let read = || {
         let (revision, free_in) = text.split_once(':')?;
         Some(Hint::Released {
@@ -267,6 +270,7 @@ mod tests {
                 free_in: Duration::from_micros(1500),
             }
         );
+        assert_eq!(hint("changed"), Hint::Changed);
         for text in ["", ":", "7", "7:", ":7", "-7:0", "7:0:0", "seven:0", "{}"] {
             assert_eq!(hint(text), Hint::Missed, "{text:?}");
         }

@@ -198,6 +198,16 @@ macro_rules! __conformance_cases {
                 c07_a_dropped_watch_leaves_nothing_behind
             }
 
+            observe {
+                a_grant_is_told_to_who_observes
+                a_release_is_told_to_who_observes
+                who_observes_is_not_told_of_extensions
+                who_observes_is_not_told_of_other_names
+                who_observes_is_no_waiter
+                who_observes_takes_nothing
+                a_dropped_observation_leaves_nothing_behind
+            }
+
             inspect {
                 a_free_name_has_no_holders
                 any_node_id_is_read_back

@@ -95,6 +95,20 @@ impl<'s, S: LeaseStore> Stage<'s, S> {
         }
     }
 
+    /// Observes the name, unless the store does not tell observers of grants. What is told at the beginning, that
+    /// something may have been missed, is of no interest: whoever observes looks first.
+    pub(super) async fn observe(&self) -> Option<Watch> {
+        let (sender, hints) = hints();
+        let watching = self.store.observe(&self.name, sender).await;
+        let watching = answered("observe", watching);
+        if !watching.tells_grants() {
+            return None;
+        }
+        let mut watch = Watch { watching, hints };
+        watch.settles().await;
+        Some(watch)
+    }
+
     pub(super) async fn evict(&self) -> u32 {
         answered("evict", self.store.evict(&self.name).await)
     }
@@ -272,6 +286,17 @@ impl Watch {
         tokio::time::timeout(PATIENCE, told)
             .await
             .unwrap_or_else(|_| panic!("{promise}: nothing was told within {PATIENCE:?}"))
+    }
+
+    /// Waits for news of any kind, and takes what else there may be of it.
+    pub(super) async fn told(&mut self, promise: &str) {
+        self.told_after(Revision::default(), promise).await;
+        self.settles().await;
+    }
+
+    /// Takes what was told, until nothing more comes.
+    pub(super) async fn settles(&mut self) {
+        while tokio::time::timeout(QUIET, self.hints.told()).await.is_ok() {}
     }
 
     pub(super) async fn stays_quiet(&mut self, promise: &str) {

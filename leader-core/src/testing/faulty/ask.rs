@@ -89,11 +89,11 @@ impl Ask for Release {
     }
 }
 
-/// A watch to be begun.
+/// A watch to be begun, or an observation, which has no beginning.
 #[derive(Clone)]
 pub(super) struct Watch {
     pub(super) name: LockName,
-    pub(super) since: Revision,
+    pub(super) since: Option<Revision>,
     pub(super) hints: HintSender,
 }
 
@@ -103,12 +103,16 @@ impl Ask for Watch {
     fn request(&self) -> Request {
         Request::Watch {
             name: self.name.clone(),
-            since: self.since,
+            since: self.since.unwrap_or_default(),
         }
     }
 
-    fn run<S: LeaseStore>(&self, store: &S) -> impl Future<Output = Self::Answer> + Send {
-        store.watch(&self.name, self.since, self.hints.clone())
+    async fn run<S: LeaseStore>(&self, store: &S) -> Self::Answer {
+        let hints = self.hints.clone();
+        match self.since {
+            Some(since) => store.watch(&self.name, since, hints).await,
+            None => store.observe(&self.name, hints).await,
+        }
     }
 
     fn failed(&self, error: StoreError) -> Self::Answer {

@@ -50,7 +50,13 @@ impl<S: LeaseStore> FaultyStore<S> {
             relay(told, watcher, delay).await;
         });
         let end = AbortOnDrop(relay.abort_handle());
-        Ok(Watching::new((watching, end)))
+        let tells_grants = watching.tells_grants();
+        let relayed = Watching::new((watching, end));
+        Ok(if tells_grants {
+            relayed.of_grants()
+        } else {
+            relayed
+        })
     }
 
     async fn take_course<A: Ask>(&self, call: Call, course: Course, ask: A) -> A::Answer {
@@ -224,6 +230,7 @@ async fn relay(mut told: Hints, watcher: HintSender, delay: Duration) {
                 revision,
                 free_in: free_at.saturating_duration_since(Instant::now()),
             },
+            News::Changed => Hint::Changed,
             News::Missed => Hint::Missed,
         });
     }

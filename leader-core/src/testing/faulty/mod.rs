@@ -128,6 +128,14 @@ impl<S: LeaseStore> LeaseStore for FaultyStore<S> {
         hints: HintSender,
     ) -> Result<Watching, StoreError> {
         let name = name.clone();
+        let since = Some(since);
+        self.call_watch(ask::Watch { name, since, hints }).await
+    }
+
+    /// For faults and in the log, it is a watch since the beginning.
+    async fn observe(&self, name: &LockName, hints: HintSender) -> Result<Watching, StoreError> {
+        let name = name.clone();
+        let since = None;
         self.call_watch(ask::Watch { name, since, hints }).await
     }
 
