@@ -23,6 +23,8 @@ pub(super) struct Ledger {
     /// Grants and extensions during which a node lost what it had said yes to, by their fencing tokens.
     doubtful: BTreeSet<u64>,
     last_loss: Option<Instant>,
+    /// What stood on the nodes for leases whose holders were told that they have lost them.
+    lost: BTreeSet<[u8; 16]>,
     pub(super) violation: Option<Violation>,
 }
 
@@ -57,7 +59,11 @@ impl World {
     pub(super) fn hold(&self, candidate: usize, lease: LeaseHandle) {
         let fence = lease.fence().get();
         let mut state = self.lock();
-        let grant = state.ledger.grants.iter().rfind(|grant| grant.fence == fence);
+        let grant = state
+            .ledger
+            .grants
+            .iter()
+            .rfind(|grant| grant.fence == fence);
         let on_nodes = grant.and_then(|grant| grant.on_nodes);
         state.ledger.held.push(Held {
             candidate,
@@ -78,6 +84,14 @@ impl World {
         }
     }
 
+    /// A claim is sent to a node: not for a lease that is lost.
+    pub(super) fn note_claim(&self, node: usize, token: Token) {
+        if self.lock().ledger.lost.contains(token.as_bytes()) {
+            let what = format!("a lease that was lost is written again on node {node}");
+            self.fail("untouched", what);
+        }
+    }
+
     pub(super) fn is_broken(&self) -> bool {
         self.lock().ledger.violation.is_some()
     }
@@ -86,6 +100,11 @@ impl World {
     fn note_grant(&self, (token, on_nodes): (Token, Option<Token>), asked: Instant, fence: u64) {
         let state = &mut *self.lock();
         let earlier = state.ledger.grants.iter();
+        // Asked again while it is in force, beside others that were granted a slot since.
+        let again = |grant: &Grant| grant.token == token && grant.fence == fence;
+        if self.plan.slots > 1 && earlier.clone().any(again) {
+            return;
+        }
         let wrong = earlier
             .filter(|grant| grant.token != token)
             .find(|grant| grant.fence == fence || (grant.granted < asked && grant.fence > fence));
@@ -217,7 +236,12 @@ impl LeaseStore for Recorder {
         let replies = self.quorum.extend(batch).await;
         // The leases are longer now.
         self.world.bell.notify_one();
-        for extension in batch {
+        for (extension, reply) in batch.iter().zip(&replies) {
+            if let (Ok(ExtendReply::NotHeld(_)), Some(token)) =
+                (reply, self.quorum.on_nodes(extension.token))
+            {
+                self.world.lock().ledger.lost.insert(*token.as_bytes());
+            }
             self.world
                 .say(|| format!("an extension was answered {replies:?}"));
             if let Some(granted) = &extension.granted {

@@ -372,6 +372,7 @@ fn mixed_up<T>() -> Result<T, StoreError> {
 
 impl LeaseStore for NodeStore {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        self.world.note_claim(self.node, claim.token);
         match self.call(Request::Claim(claim.clone())).await? {
             Answer::Claim(reply) => Ok(reply),
             _ => mixed_up(),
