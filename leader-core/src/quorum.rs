@@ -219,6 +219,13 @@ impl<S: LeaseStore> Quorum<S> {
         self
     }
 
+    /// What stands for `token` on the nodes; for tests that look at these.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn on_nodes(&self, token: crate::Token) -> Option<crate::Token> {
+        self.shared.seats.of(token).map(|seat| seat.token)
+    }
+
     /// How many tokens may hold something, and how many tasks there are; for tests that show that nothing leaks.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]

@@ -296,3 +296,141 @@ async fn candidates_who_ask_at_once_do_not_all_come_away_empty() {
         .count();
     assert_eq!(elected, 1, "{leases:?}");
 }
+
+/// Candidates whose requests find each another node first.
+fn at_odds(candidates: usize, nodes: &[Node]) -> Vec<StoreElector<Quorum<Node>>> {
+    for (index, node) in nodes.iter().enumerate() {
+        for turn in 0..candidates {
+            let delay = Duration::from_millis(1 + ((index + turn * 2) % nodes.len()) as u64);
+            node.faults().once(Step::Claim, Fault::DelayRequest(delay));
+        }
+    }
+    (0..candidates)
+        .map(|_| StoreElector::builder(Quorum::new(nodes.to_vec()).unwrap()).build())
+        .collect()
+}
+
+async fn all_stand(electors: &[StoreElector<Quorum<Node>>], slots: u32) -> usize {
+    let options = LeaseOptions::builder().wait(Duration::ZERO).slots(slots);
+    let options = options.build().unwrap();
+    let attempts = electors
+        .iter()
+        .map(|elector| elector.try_acquire("settlement", &options));
+    let leases = futures::future::join_all(attempts).await;
+    leases
+        .iter()
+        .filter(|lease| matches!(lease, Ok(Some(_))))
+        .count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_have_half_of_an_even_number_of_nodes_do_not_both_come_away_empty() {
+    for count in [2, 4] {
+        let nodes: Vec<Node> = (0..count)
+            .map(|_| FaultyStore::new(LocalStore::new()))
+            .collect();
+        // The first half hears the first candidate first.
+        for (index, node) in nodes.iter().enumerate() {
+            let delays = if index < count / 2 { [1, 2] } else { [2, 1] };
+            for delay in delays.map(Duration::from_millis) {
+                node.faults().once(Step::Claim, Fault::DelayRequest(delay));
+            }
+        }
+        let electors: Vec<_> = (0..2)
+            .map(|_| StoreElector::builder(Quorum::new(nodes.clone()).unwrap()).build())
+            .collect();
+        assert_eq!(all_stand(&electors, 1).await, 1, "of {count} nodes");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_who_ask_at_once_for_two_slots_do_not_all_come_away_empty() {
+    let (_, nodes) = five();
+    let electors = at_odds(5, &nodes);
+    assert!(all_stand(&electors, 2).await >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_refuses_the_number_is_told_to_free_what_it_had_granted() {
+    let clocks = [0, 3600, 7200].map(|hours| Duration::from_secs(1_700_000_000 + hours));
+    let nodes = clocks.map(|clock| FaultyStore::new(LocalStore::starting_at(clock)));
+    let quorum = Quorum::new(nodes.clone()).unwrap();
+    // The third is a peer's, and answers late; the first two grant, and the first then refuses the greater number.
+    granted(nodes[2].inner(), &claim(Token::random())).await;
+    let late = Duration::from_millis(20);
+    nodes[2]
+        .faults()
+        .once(Step::Claim, Fault::DelayRequest(late));
+    nodes[0]
+        .faults()
+        .once(Step::Claim, Fault::DelayRequest(Duration::ZERO));
+    nodes[0]
+        .faults()
+        .once(Step::Claim, Fault::Refuse(BackendKind::OutOfMemory));
+    for _ in 0..4 {
+        nodes[0]
+            .faults()
+            .once(Step::Claim, Fault::Refuse(BackendKind::OutOfMemory));
+    }
+    let reply = quorum.claim(&claim(Token::random())).await.unwrap();
+    assert!(matches!(reply, ClaimReply::Taken { .. }), "{reply:?}");
+    tokio::time::sleep(LIMIT).await;
+    let taken: Vec<usize> = slots(&nodes).await.iter().map(Vec::len).collect();
+    assert_eq!(taken, [0, 0, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_round_was_granted_is_free_when_the_next_one_does_not_hear_of_it() {
+    let (quorum, nodes) = five();
+    let nodes_of_failure = &nodes[1..4];
+    for node in nodes_of_failure {
+        node.faults()
+            .once(Step::Claim, Fault::Refuse(BackendKind::Unreachable));
+    }
+    let own = claim(Token::random());
+    quorum.claim(&own).await.unwrap_err();
+    // Asked again: a peer has three nodes, and one that had granted the claim refuses to answer.
+    let peer = claim(Token::random());
+    for node in nodes_of_failure {
+        granted(node.inner(), &peer).await;
+    }
+    for _ in 0..4 {
+        nodes[0]
+            .faults()
+            .once(Step::Claim, Fault::Refuse(BackendKind::OutOfMemory));
+    }
+    let reply = quorum.claim(&own).await.unwrap();
+    assert!(matches!(reply, ClaimReply::Taken { .. }), "{reply:?}");
+    tokio::time::sleep(LIMIT).await;
+    let taken: Vec<usize> = slots(&nodes).await.iter().map(Vec::len).collect();
+    assert_eq!(taken, [0, 1, 1, 1, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_a_node_has_lost_is_not_written_again_after_the_release() {
+    let (quorum, nodes) = five();
+    let holder = claim(Token::random());
+    let (slot, fence) = granted(&quorum, &holder).await;
+    for node in &nodes[3..] {
+        node.inner().evict(&name()).await.unwrap();
+    }
+    // The extension is answered when the release is over.
+    for node in &nodes[..3] {
+        node.faults()
+            .once(Step::Extend, Fault::DelayReply(LIMIT / 2));
+    }
+    let granted = Granted::new(NodeId::new("a"), 1, fence);
+    let extension = [Extension::new(name(), holder.token, slot, LEASE).of(granted)];
+    let release = Release::new(name(), holder.token, slot);
+    let (extended, released) = tokio::join!(quorum.extend(&extension), async {
+        tokio::time::sleep(LIMIT / 4).await;
+        quorum.release(&release).await
+    });
+    assert!(
+        matches!(extended[..], [Ok(ExtendReply::Extended)]),
+        "{extended:?}"
+    );
+    released.unwrap();
+    tokio::time::sleep(LIMIT).await;
+    assert!(slots(&nodes).await.iter().all(Vec::is_empty));
+}

@@ -74,6 +74,9 @@ pub(super) async fn claim<S: LeaseStore>(
     claim: &Claim,
 ) -> Result<ClaimReply, StoreError> {
     let begun = Instant::now();
+    // The last try begins before that: two rounds and giving back must fit into what is left of the step's time, and of
+    // the lease, which counts from here.
+    let patience = shared.timeout.min(claim.lease) / 2;
     let mut exact = claim.slot;
     let mut tries = 0;
     loop {
@@ -88,15 +91,16 @@ pub(super) async fn claim<S: LeaseStore>(
             Outcome::Refused => {}
         }
         let given_back = ballot.give_back().await;
-        let undecided = ballot.undecided();
-        if !undecided || tries >= MORE_TRIES || begun.elapsed() >= shared.timeout {
-            return Ok(ballot.taken(undecided, &given_back));
+        let is_late = begun.elapsed() >= patience / 2;
+        if !ballot.is_worth_another_try() || tries >= MORE_TRIES || is_late {
+            return Ok(ballot.taken(ballot.undecided(), &given_back));
         }
         if claim.slot.is_none() {
             exact = ballot.slot_that_may_do(tries);
         }
         let round = ballot.begun.elapsed().max(SHORTEST_PAUSE);
-        sleep(ballot.chance(round * (2 << tries))).await;
+        let pause = (round * (2 << tries)).min(patience.saturating_sub(begun.elapsed()));
+        sleep(ballot.chance(pause)).await;
         tries += 1;
     }
 }
@@ -181,6 +185,10 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
                 revision: revision.get(),
             },
             Ok(ClaimReply::Ended) => Vote::Failed(ended()),
+            // What it has granted before, it still has.
+            Err(error) if matches!(vote, Vote::Granted { .. }) => {
+                Vote::Failed(error.that_may_have_run(true))
+            }
             Err(error) => Vote::Failed(error),
         };
     }
@@ -267,13 +275,18 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
         if most < self.shared.size.majority() {
             return Vec::new();
         }
-        let greatest = self.greatest(slot).unwrap_or_default();
-        if greatest > self.target {
+        // Whichever number a majority agrees on is greater than all that were granted before: it has a node in common
+        // with each earlier majority, which has issued a greater one. So the first is kept to while a majority can have
+        // it, and a node that is ahead of it is left alone.
+        let can_have_it =
+            |(_, of, fence, _): &(usize, u32, u64, bool)| *of == slot && *fence <= self.target;
+        if self.granted().filter(can_have_it).count() < self.shared.size.majority() {
             // Other slots take numbers meanwhile: ahead of their time, none of them is in the way.
             let ahead = match self.outdone {
                 0 => 0,
                 times => 1000 << times,
             };
+            let greatest = self.greatest(slot).unwrap_or_default();
             self.target = greatest.saturating_add(ahead);
         }
         let (target, mut low) = (self.target, Vec::new());
@@ -301,7 +314,10 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
             .enumerate()
             .filter(|(_, vote)| match vote {
                 Vote::Awaited => true,
-                Vote::Granted { floor, .. } => floor.is_some(),
+                // Where the round has failed, the next one may not hear of this grant again.
+                Vote::Granted { floor, .. } => {
+                    floor.is_some() || matches!(outcome, Outcome::Failed(_))
+                }
                 Vote::Failed(error) => error.may_have_run(),
                 Vote::Taken { .. } => false,
             });
@@ -390,7 +406,13 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
             return false;
         }
         let of = |holder: &Option<NodeId>| taken().filter(|other| *other == holder).count();
-        !taken().any(|holder| of(holder) > size.spare())
+        !taken().any(|holder| of(holder) >= size.majority())
+    }
+
+    /// Whether to put the claim again at once. Of several slots it cannot be seen whether somebody has won: where a node
+    /// had one free, this candidate may have been in the others' way as they were in its own.
+    fn is_worth_another_try(&self) -> bool {
+        self.undecided() || (self.claim.slots > 1 && self.granted().next().is_some())
     }
 
     /// A slot that a majority may have free, of those that a node has granted: the others below it are taken there.

@@ -169,7 +169,9 @@ fn give_again<S: LeaseStore>(
     .of_slots(granted.slots)
     .of_slot(extension.slot)
     .at_least(Revision::from(granted.fence));
-    shared.seats.sent(extension.token, seat.token, lost);
+    if !shared.seats.may_send(extension.token, seat.token, lost) {
+        return;
+    }
     let claims = lost
         .iter()
         .map(|node| claim_of(shared.clone(), node, again.clone()));

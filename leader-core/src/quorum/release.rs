@@ -74,7 +74,7 @@ fn on_node(release: &Release, seat: &Seat, node: usize) -> Release {
 
 /// What is known of the token; `None` when no node can have anything of it.
 fn seat<S>(shared: &Shared<S>, release: &Release) -> Option<Seat> {
-    let known = shared.seats.of(release.token);
+    let known = shared.seats.leave(release.token);
     // Of whose slot it may be instead, the nodes know.
     known.or_else(|| release.slot.map(|_| Seat::unknown(release.token)))
 }

@@ -27,6 +27,7 @@ impl Seat {
             granted: None,
             unseen: NodeSet::default(),
             astray: NodeSet::default(),
+            ending: false,
             until: Instant::now(),
         }
     }
@@ -43,6 +44,8 @@ pub(super) struct Seat {
     pub(super) unseen: NodeSet,
     /// The nodes that have granted another slot than the majority has.
     pub(super) astray: NodeSet,
+    /// A release of it was sent: nothing of it is written any more.
+    ending: bool,
     /// When nothing is left of it on any node.
     until: Instant,
 }
@@ -126,6 +129,7 @@ impl Seats {
             granted: None,
             unseen: NodeSet::default(),
             astray: NodeSet::default(),
+            ending: false,
             until,
         };
         let unseen = Seat {
@@ -145,10 +149,15 @@ impl Seats {
         }
     }
 
-    /// A node is sent a claim whose answer nobody waits for.
-    pub(super) fn sent(&self, token: Token, own: Token, nodes: NodeSet) {
-        if let Some(seat) = self.lock().seat(token, own) {
-            seat.unseen |= nodes;
+    /// Nodes are to be sent a claim whose answer nobody waits for. Not when a release was sent meanwhile: it would not
+    /// find what arrives after it.
+    pub(super) fn may_send(&self, token: Token, own: Token, nodes: NodeSet) -> bool {
+        match self.lock().seat(token, own) {
+            Some(seat) if !seat.ending => {
+                seat.unseen |= nodes;
+                true
+            }
+            _ => false,
         }
     }
 
@@ -164,6 +173,18 @@ impl Seats {
         }
     }
 
+    /// The seat of a token that is about to be released.
+    pub(super) fn leave(&self, token: Token) -> Option<Seat> {
+        match self.lock().by_token.get_mut(&token)? {
+            Known::Seat(seat) => {
+                seat.ending = true;
+                Some(seat.clone())
+            }
+            Known::Ended { .. } => None,
+        }
+    }
+
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn of(&self, token: Token) -> Option<Seat> {
         match self.lock().by_token.get(&token)? {
             Known::Seat(seat) => Some(seat.clone()),

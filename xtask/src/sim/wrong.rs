@@ -312,6 +312,14 @@ pub(crate) const WRONG: &[Wrong] = &[
         )],
     },
     Wrong {
+        name: "quorum: record given again without a majority",
+        file: "leader-core/src/quorum/extend.rs",
+        changes: &[(
+            "        if tally.is_ours() {\n            give_again",
+            "        if !tally.not_held.is_empty() {\n            give_again",
+        )],
+    },
+    Wrong {
         name: "quorum: dead token used again",
         file: "leader-core/src/quorum/seats.rs",
         changes: &[(

@@ -23,12 +23,16 @@ pub(super) struct Ledger {
     /// Grants and extensions during which a node lost what it had said yes to, by their fencing tokens.
     doubtful: BTreeSet<u64>,
     last_loss: Option<Instant>,
+    /// What stood on the nodes for leases whose holders were told that they have lost them.
+    lost: BTreeSet<[u8; 16]>,
     pub(super) violation: Option<Violation>,
 }
 
 /// A claim that was granted: between these two moments.
 struct Grant {
     token: Token,
+    /// What stands for the token on the nodes.
+    on_nodes: Option<Token>,
     granted: Instant,
     fence: u64,
 }
@@ -37,6 +41,8 @@ struct Grant {
 pub(super) struct Held {
     pub(super) candidate: usize,
     pub(super) lease: LeaseHandle,
+    /// What stands for it on the nodes: others of its candidate's claims may be under way at the same time.
+    on_nodes: Option<Token>,
     /// So many nodes have lost their memory of it that no majority has it any more.
     pub(super) forgotten: bool,
 }
@@ -51,11 +57,21 @@ impl World {
 
     /// A lease is held from now on.
     pub(super) fn hold(&self, candidate: usize, lease: LeaseHandle) {
-        self.lock().ledger.held.push(Held {
+        let fence = lease.fence().get();
+        let mut state = self.lock();
+        let grant = state
+            .ledger
+            .grants
+            .iter()
+            .rfind(|grant| grant.fence == fence);
+        let on_nodes = grant.and_then(|grant| grant.on_nodes);
+        state.ledger.held.push(Held {
             candidate,
             lease,
+            on_nodes,
             forgotten: false,
         });
+        drop(state);
         self.bell.notify_one();
         self.look();
     }
@@ -68,14 +84,27 @@ impl World {
         }
     }
 
+    /// A claim is sent to a node: not for a lease that is lost.
+    pub(super) fn note_claim(&self, node: usize, token: Token) {
+        if self.lock().ledger.lost.contains(token.as_bytes()) {
+            let what = format!("a lease that was lost is written again on node {node}");
+            self.fail("untouched", what);
+        }
+    }
+
     pub(super) fn is_broken(&self) -> bool {
         self.lock().ledger.violation.is_some()
     }
 
     /// Fencing tokens grow: with every grant that was claimed after another had been granted.
-    fn note_grant(&self, token: Token, asked: Instant, fence: u64) {
+    fn note_grant(&self, (token, on_nodes): (Token, Option<Token>), asked: Instant, fence: u64) {
         let state = &mut *self.lock();
         let earlier = state.ledger.grants.iter();
+        // Asked again while it is in force, beside others that were granted a slot since.
+        let again = |grant: &Grant| grant.token == token && grant.fence == fence;
+        if self.plan.slots > 1 && earlier.clone().any(again) {
+            return;
+        }
         let wrong = earlier
             .filter(|grant| grant.token != token)
             .find(|grant| grant.fence == fence || (grant.granted < asked && grant.fence > fence));
@@ -84,6 +113,7 @@ impl World {
         state.ledger.granted += 1;
         state.ledger.grants.push(Grant {
             token,
+            on_nodes,
             granted,
             fence,
         });
@@ -102,9 +132,7 @@ impl World {
         let (name, slot) = (held.lease.name(), held.lease.slot());
         let has = |model: &mut crate::model::Model| {
             model.slots(name, now).get(&slot).is_some_and(|entry| {
-                entry.token.is_some()
-                    && entry.node_id == *held.lease.node_id()
-                    && entry.ends >= ends
+                entry.token.is_some() && entry.token == held.on_nodes && entry.ends >= ends
             })
         };
         nodes.iter_mut().map(has).filter(|has| *has).count()
@@ -196,7 +224,8 @@ impl LeaseStore for Recorder {
         self.world
             .say(|| format!("{} was answered {reply:?}", claim.node_id));
         if let Ok(ClaimReply::Granted { fence, .. }) = &reply {
-            self.world.note_grant(claim.token, asked, fence.get());
+            let tokens = (claim.token, self.quorum.on_nodes(claim.token));
+            self.world.note_grant(tokens, asked, fence.get());
             self.world.doubt(asked, fence.get());
         }
         reply
@@ -205,7 +234,14 @@ impl LeaseStore for Recorder {
     async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
         let asked = Instant::now();
         let replies = self.quorum.extend(batch).await;
-        for extension in batch {
+        // The leases are longer now.
+        self.world.bell.notify_one();
+        for (extension, reply) in batch.iter().zip(&replies) {
+            if let (Ok(ExtendReply::NotHeld(_)), Some(token)) =
+                (reply, self.quorum.on_nodes(extension.token))
+            {
+                self.world.lock().ledger.lost.insert(*token.as_bytes());
+            }
             self.world
                 .say(|| format!("an extension was answered {replies:?}"));
             if let Some(granted) = &extension.granted {

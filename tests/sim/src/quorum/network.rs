@@ -22,7 +22,7 @@ use crate::model::{Model, Moment};
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) begun: Instant,
-    /// Rung when there is something to look at.
+    /// Rung when something has changed.
     pub(super) bell: Notify,
     state: Mutex<State>,
 }
@@ -262,6 +262,7 @@ impl Carry {
     fn apply(&self, request: Request) -> Answer {
         let (world, node) = (&self.world, self.node);
         let moment = world.moment();
+        world.bell.notify_one();
         let state = &mut *world.lock();
         let at = world.begun.elapsed();
         let mut say = |said: String| {
@@ -371,6 +372,7 @@ fn mixed_up<T>() -> Result<T, StoreError> {
 
 impl LeaseStore for NodeStore {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        self.world.note_claim(self.node, claim.token);
         match self.call(Request::Claim(claim.clone())).await? {
             Answer::Claim(reply) => Ok(reply),
             _ => mixed_up(),
