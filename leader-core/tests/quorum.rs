@@ -228,6 +228,31 @@ async fn g01_the_greatest_number_is_on_a_majority_before_the_grant_counts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a03_copies_of_a_claim_are_granted_the_same_whoever_answers_first() {
+    let (quorum, nodes) = five();
+    let late = Fault::DelayReply(Duration::from_millis(50));
+    // Those that are ahead are late for the first copy, and the others are for all that come after.
+    for node in &nodes[3..] {
+        node.faults().once(Step::Claim, late);
+    }
+    let first = claim(Token::random());
+    let copies = async {
+        let copy = async {
+            tokio::task::yield_now().await;
+            for node in &nodes[..3] {
+                node.faults().always(Step::Claim, late);
+            }
+            granted(&quorum, &first).await
+        };
+        tokio::join!(granted(&quorum, &first), copy)
+    };
+    let (one, other) = timeout(LIMIT, copies).await.unwrap();
+    assert_eq!(one, other);
+    let again = granted(&quorum, &first).await;
+    assert_eq!(one, again, "nor does one that comes later");
+}
+
+#[tokio::test(start_paused = true)]
 async fn e01_a_slot_is_the_same_one_on_a_majority() {
     let (quorum, nodes) = five();
     // Slot 0 is taken on two nodes, by somebody who has given up elsewhere.
