@@ -359,6 +359,9 @@ impl Connection {
         match answer {
             Err(Failure::NoAnswer(_)) => self.unheard(),
             Err(failure) if failure.is_from_a_replica() => self.demoted(),
+            Ok(reply) if self.layout == Layout::Sentinel && reply.is_from_a_replica() => {
+                self.demoted();
+            }
             _ => self.unheard_since.store(0, Ordering::Relaxed),
         }
     }

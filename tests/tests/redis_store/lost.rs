@@ -6,7 +6,7 @@ use futures::future::join_all;
 use leader_core::BackendKind;
 use leader_core::store::LeaseStore;
 use leader_redis::RedisStore;
-use leader_tests::{Server, elector_at, until};
+use leader_tests::{Server, elector_at};
 use tokio::time::timeout;
 
 use crate::steps::*;
@@ -39,33 +39,5 @@ async fn whoever_asks_while_the_connection_breaks_is_told_at_once() {
     assert!(!errors.is_empty());
     for error in errors {
         assert_eq!(error.kind(), BackendKind::Unreachable, "{error}");
-    }
-}
-
-#[tokio::test]
-async fn what_was_refused_while_the_connection_was_lost_does_not_arrive_later() {
-    let server = Server::start().await;
-    let store = patient_store(&server).await;
-    for round in 0..5 {
-        let asking = (0..100).map(async |n| {
-            tokio::time::sleep(Duration::from_millis(n)).await;
-            let candidate = candidate_for(&format!("r{round}-n{n}"));
-            let answer = store.claim(&candidate.to_claim(LONG)).await;
-            answer
-                .is_err_and(|error| !error.may_have_run())
-                .then_some(candidate)
-        });
-        let all = async { tokio::join!(join_all(asking), server.restart()).0 };
-        let all = timeout(LIMIT, all).await.expect("nobody waits for long");
-        until("it is connected again", LIMIT, async || {
-            let probe = candidate_for("probe");
-            let answer = store.claim(&probe.to_claim(SHORT)).await;
-            answer.is_ok()
-        })
-        .await;
-        for refused in all.iter().flatten() {
-            let holders = store.inspect(&refused.name).await.unwrap();
-            assert!(holders.is_empty(), "{holders:?}");
-        }
     }
 }
