@@ -293,6 +293,32 @@ async fn a11_a_waiter_is_woken_by_those_that_still_tell() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a13_a_node_that_was_late_for_the_claim_wakes_nobody_in_vain() {
+    let (quorum, nodes) = five();
+    let first = claim(Token::random());
+    let (slot, _) = granted(&quorum, &first).await;
+    // What the node that is ahead tells of this is more than the others have told by then.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let release = Release::new(name(), first.token, slot);
+    quorum.release(&release).await.unwrap();
+    let late = Fault::DelayReply(Duration::from_millis(50));
+    nodes[3].faults().once(Step::Claim, late);
+    nodes[4].faults().times(2, Step::Claim, late);
+    let holder = claim(Token::random());
+    let (slot, _) = granted(&quorum, &holder).await;
+    let Ok(ClaimReply::Taken { revision, .. }) = quorum.claim(&claim(Token::random())).await else {
+        panic!("two led");
+    };
+    let (post, mut ear) = hints();
+    let _watching = quorum.watch(&name(), revision, post).await.unwrap();
+    let woken = timeout(Duration::from_secs(5), ear.told()).await;
+    assert!(woken.is_err(), "nobody has released anything");
+    let release = Release::new(name(), holder.token, slot);
+    quorum.release(&release).await.unwrap();
+    timeout(LIMIT, ear.told()).await.expect("it is woken now");
+}
+
+#[tokio::test(start_paused = true)]
 async fn candidates_who_ask_at_once_do_not_all_come_away_empty() {
     let (_, nodes) = five();
     let electors: Vec<_> = (0..3)
