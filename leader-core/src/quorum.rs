@@ -10,6 +10,7 @@ mod release;
 mod round;
 mod seats;
 mod sightings;
+mod turns;
 mod watch;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use tokio_util::task::TaskTracker;
 use self::nodes::{Node, NodeSet, Size};
 use self::seats::Seats;
 use self::sightings::Sightings;
+use self::turns::Turns;
 use crate::engine::background::Background;
 use crate::error::LeaderError;
 use crate::hints::HintSender;
@@ -124,6 +126,7 @@ struct Shared<S> {
     timeout: Duration,
     seats: Seats,
     sightings: Sightings,
+    turns: Turns,
     background: Background,
     /// What is left of a round when it is decided.
     tracker: TaskTracker,
@@ -178,6 +181,7 @@ impl<S: LeaseStore> Quorum<S> {
                 nodes,
                 seats: Seats::default(),
                 sightings: Sightings::default(),
+                turns: Turns::default(),
                 background: Background::default(),
                 tracker: TaskTracker::new(),
                 closed: CancellationToken::new(),

@@ -228,6 +228,29 @@ async fn g01_the_greatest_number_is_on_a_majority_before_the_grant_counts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a03_copies_of_a_claim_are_granted_the_same_whoever_answers_first() {
+    let (quorum, nodes) = five();
+    let late = Fault::DelayReply(Duration::from_millis(50));
+    // Those that are ahead are late for the first copy, and one of the others is for all that come after.
+    for node in &nodes[3..] {
+        node.faults().once(Step::Claim, late);
+    }
+    let first = claim(Token::random());
+    let copies = async {
+        let copy = async {
+            tokio::task::yield_now().await;
+            nodes[2].faults().always(Step::Claim, late);
+            granted(&quorum, &first).await
+        };
+        tokio::join!(granted(&quorum, &first), copy)
+    };
+    let (one, other) = timeout(LIMIT, copies).await.unwrap();
+    assert_eq!(one, other);
+    let again = granted(&quorum, &first).await;
+    assert_eq!(one, again, "nor does one that comes later");
+}
+
+#[tokio::test(start_paused = true)]
 async fn e01_a_slot_is_the_same_one_on_a_majority() {
     let (quorum, nodes) = five();
     // Slot 0 is taken on two nodes, by somebody who has given up elsewhere.
@@ -267,6 +290,32 @@ async fn a11_a_waiter_is_woken_by_those_that_still_tell() {
     let (sender, _told) = hints();
     let error = quorum.watch(&name(), revision, sender).await.unwrap_err();
     assert!(error.to_string().contains("and 3 must"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a13_a_node_that_was_late_for_the_claim_wakes_nobody_in_vain() {
+    let (quorum, nodes) = five();
+    let first = claim(Token::random());
+    let (slot, _) = granted(&quorum, &first).await;
+    // What the node that is ahead tells of this is more than the others have told by then.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let release = Release::new(name(), first.token, slot);
+    quorum.release(&release).await.unwrap();
+    let late = Fault::DelayReply(Duration::from_millis(50));
+    nodes[3].faults().once(Step::Claim, late);
+    nodes[4].faults().times(2, Step::Claim, late);
+    let holder = claim(Token::random());
+    let (slot, _) = granted(&quorum, &holder).await;
+    let Ok(ClaimReply::Taken { revision, .. }) = quorum.claim(&claim(Token::random())).await else {
+        panic!("two led");
+    };
+    let (post, mut ear) = hints();
+    let _watching = quorum.watch(&name(), revision, post).await.unwrap();
+    let woken = timeout(Duration::from_secs(5), ear.told()).await;
+    assert!(woken.is_err(), "nobody has released anything");
+    let release = Release::new(name(), holder.token, slot);
+    quorum.release(&release).await.unwrap();
+    timeout(LIMIT, ear.told()).await.expect("it is woken now");
 }
 
 #[tokio::test(start_paused = true)]

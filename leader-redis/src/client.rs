@@ -18,10 +18,10 @@ mod topology;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fred::error::Error;
+use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, EventInterface};
 use fred::types::config::Options;
 use fred::types::{ClusterHash, CustomCommand, Value};
@@ -29,7 +29,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 pub(crate) use self::acked::{Acked, Call, Place, Wait};
 pub(crate) use self::endpoint::{Endpoint, Layout, Node};
-use self::incidents::Mishaps;
+use self::incidents::{Despair, Mishaps};
 pub(crate) use self::incidents::{Incident, Incidents};
 pub(crate) use self::link::{Known, Link};
 use self::settings::{builder, failure, options};
@@ -291,6 +291,7 @@ impl Connection {
         visit: Visit,
         limit: Duration,
     ) -> Result<Reply, Failure> {
+        self.refuse_if_lost()?;
         let slot = slot_of(key);
         let command = CustomCommand::new_static(name, ClusterHash::Custom(slot), false);
         let options = self.options(limit);
@@ -311,7 +312,10 @@ impl Connection {
                 }
             }
         };
-        let answer = match self.terms.lodging.see_through(work).await {
+        let answer = match self
+            .unless_given_up(self.terms.lodging.see_through(work))
+            .await
+        {
             Ok(value) => Ok(value.into()),
             Err(error) => Err(self.failure(&error)),
         };
@@ -319,11 +323,45 @@ impl Connection {
         answer
     }
 
+    /// What is sent while a connection is lost waits behind fred's order to come back, for as long as that takes, and
+    /// would be sent afterwards, when nobody waits for it any more.
+    fn refuse_if_lost(&self) -> Result<(), Failure> {
+        // Of several nodes, the others may well be there.
+        if self.layout != Layout::Cluster && self.mishaps().are_not_over() {
+            return Err(Failure::NotSent(self.why_disconnected().map(Box::new)));
+        }
+        Ok(())
+    }
+
+    /// The answer, or why there will be none: the connection was lost after the command was handed over, and could not be
+    /// made anew. It may have been sent, or be sent yet.
+    async fn unless_given_up<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if self.layout == Layout::Cluster {
+            return answer.await;
+        }
+        let despair = Despair::of(&self.client).of_coming_back();
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            error = despair => Err(Error::new(ErrorKind::IO, error.details().to_owned())),
+        }
+    }
+
+    fn mishaps(&self) -> MutexGuard<'_, Mishaps> {
+        self.mishaps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether the server is heard of, and is still what it was.
     fn note(&self, answer: &Result<Reply, Failure>) {
         match answer {
             Err(Failure::NoAnswer(_)) => self.unheard(),
             Err(failure) if failure.is_from_a_replica() => self.demoted(),
+            Ok(reply) if self.layout == Layout::Sentinel && reply.is_from_a_replica() => {
+                self.demoted();
+            }
             _ => self.unheard_since.store(0, Ordering::Relaxed),
         }
     }
@@ -442,8 +480,7 @@ impl Connection {
     }
 
     fn why_disconnected(&self) -> Option<Failure> {
-        let mut mishaps = self.mishaps.lock().unwrap_or_else(PoisonError::into_inner);
-        mishaps
+        self.mishaps()
             .last()
             .map(|error| failure(error, self.terms.stated))
     }

@@ -11,6 +11,7 @@ use leader_core::{LeaderError, NodeId, Quorum, Step, StoreElector};
 use crate::builder::RedisElectorBuilder;
 use crate::client::Layout;
 use crate::connect::Plan;
+use crate::protocol::Protocol;
 use crate::store::RedisStore;
 
 /// Fewer could not do without any of them.
@@ -98,6 +99,32 @@ impl RedisQuorumBuilder {
         self
     }
 
+    /// Which version of the protocol requests and answers are in; see [`RedisElectorBuilder::protocol`].
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.each = self.each.protocol(protocol);
+        self
+    }
+
+    /// Whose certificates are believed, on all servers; see [`RedisElectorBuilder::ca_certificates`]. All URLs must be
+    /// `rediss://` then.
+    #[cfg(feature = "__tls")]
+    pub fn ca_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.each = self.each.ca_certificates(pem);
+        self
+    }
+
+    /// What is shown to servers that ask for a certificate, to all the same; see
+    /// [`RedisElectorBuilder::client_certificate`]. All URLs must be `rediss://` then.
+    #[cfg(feature = "__tls")]
+    pub fn client_certificate(
+        mut self,
+        chain: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        self.each = self.each.client_certificate(chain, key);
+        self
+    }
+
     /// Whether connections and extensions live on a runtime of their own, on one thread for all servers; see
     /// [`RedisElectorBuilder::own_runtime`].
     pub fn own_runtime(mut self, own: bool) -> Self {
@@ -112,7 +139,9 @@ impl RedisQuorumBuilder {
     }
 
     /// Connects to all servers at once, and sees whether a majority of them answers. Those that do not are told of in the
-    /// log, and connected to in the background: a server that comes back takes part again.
+    /// log, and connected to in the background: a server that comes back takes part again. All of them are waited for, so
+    /// that one that is frozen, or whose host is silent, costs twice the command timeout at most; one that refuses costs
+    /// nothing.
     ///
     /// Use an odd number of servers, 3 or 5: a fourth one has to be asked and tolerates no further failure. They must be
     /// independent: not replicas of each other, and not on one machine.
@@ -199,8 +228,15 @@ impl RedisQuorumBuilder {
         for url in &self.urls {
             let plan = self.each.clone().url(url).plan()?;
             let address = plan.address();
-            if plan.way.endpoint().layout() != Layout::OneServer {
-                return refuse(format!("{address} is no single server of its own"));
+            let group = match plan.way.endpoint().layout() {
+                Layout::OneServer => None,
+                Layout::Sentinel => Some("what sentinels name"),
+                Layout::Cluster => Some("a cluster"),
+            };
+            if let Some(group) = group {
+                return refuse(format!(
+                    "{address} is {group}, and no single server of its own: name servers, by `redis://` or `rediss://`"
+                ));
             }
             if !seen.insert(address.to_lowercase()) {
                 return refuse(format!("{address} stands in it twice, but has one vote"));

@@ -291,6 +291,19 @@ fn malformed(reply: &Reply) -> Oddity {
 }
 
 /// Short, whatever the answer was.
+impl Reply {
+    /// Whether a script that goes on with the next lease has met a server that is no primary: it answers with the
+    /// refusals, and does not fail by them.
+    pub(crate) fn is_from_a_replica(&self) -> bool {
+        let Self::List(answers) = self else {
+            return false;
+        };
+        answers
+            .iter()
+            .any(|answer| matches!(answer, Self::Text(words) if words.starts_with("!READONLY ")))
+    }
+}
+
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

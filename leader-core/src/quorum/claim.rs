@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Shared;
 use super::failure::{disagreed, ended, failure, not_yet};
@@ -73,6 +73,12 @@ pub(super) async fn claim<S: LeaseStore>(
     shared: &Arc<Shared<S>>,
     claim: &Claim,
 ) -> Result<ClaimReply, StoreError> {
+    let place = shared.turns.queue(claim.token);
+    // As long as one that does not wait may take.
+    let patience = shared.timeout.saturating_mul(2);
+    let Ok(_turn) = timeout(patience, place.turn()).await else {
+        return Err(StoreError::no_answer(patience));
+    };
     let begun = Instant::now();
     // The last try begins before that: two rounds and giving back must fit into what is left of the step's time, and of
     // the lease, which counts from here.
@@ -272,7 +278,7 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
     /// The nodes whose number is to be written anew, and their slot; none while no majority has granted one.
     fn too_low(&mut self) -> Vec<(usize, u32)> {
         let (slot, most) = self.best_slot();
-        if most < self.shared.size.majority() {
+        if most < self.shared.size.majority() || self.may_be_known_again() {
             return Vec::new();
         }
         // Whichever number a majority agrees on is greater than all that were granted before: it has a node in common
@@ -304,6 +310,21 @@ impl<'a, S: LeaseStore> Ballot<'a, S> {
             }
         }
         low
+    }
+
+    /// Whether a majority may still answer with what an earlier copy of the claim was granted: it is to be granted the
+    /// same, whatever the other nodes have, and whoever answers first.
+    fn may_be_known_again(&self) -> bool {
+        let Some((of, number)) = self.seat.granted else {
+            return false;
+        };
+        let number = number.get();
+        let may_be = self.count(|vote| match vote {
+            Vote::Awaited => true,
+            Vote::Granted { slot, fence, .. } => (*slot, *fence) == (of, number),
+            _ => false,
+        });
+        may_be >= self.shared.size.majority()
     }
 
     /// Notes in the seat what is known of the nodes now.

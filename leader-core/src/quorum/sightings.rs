@@ -36,13 +36,22 @@ impl Sightings {
         });
     }
 
-    /// Where `node` stood when `revision` was answered: where it is not known, that number is the best there is.
-    pub(super) fn of(&self, name: &LockName, revision: Revision, node: usize) -> Revision {
+    /// Where each of so many `nodes` stood when `revision` was answered; `None` for one that had not said so by then.
+    /// Where nothing is known, that number is the best there is.
+    pub(super) fn of(
+        &self,
+        name: &LockName,
+        revision: Revision,
+        nodes: usize,
+    ) -> Vec<Option<Revision>> {
         let lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = lately
             .iter()
             .rfind(|sighting| sighting.name == *name && sighting.revision == revision);
-        let number = seen.and_then(|sighting| *sighting.by_node.get(node)?);
-        number.map_or(revision, Revision::new)
+        let Some(seen) = seen else {
+            return vec![Some(revision); nodes];
+        };
+        let each = seen.by_node.iter();
+        each.map(|number| number.map(Revision::new)).collect()
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Shared;
 use super::failure::{closed, failure, unknown_node};
+use super::nodes::NodeSet;
 use super::round::within;
 use crate::hints::{HintSender, Hints, News, hints};
 use crate::name::LockName;
@@ -34,14 +35,15 @@ pub(super) async fn watch<S: LeaseStore>(
     since: Revision,
     hints: HintSender,
 ) -> Result<Watching, StoreError> {
-    let since = (0..shared.nodes.len())
-        .map(|node| shared.sightings.of(name, since, node))
-        .collect();
+    let seen = shared.sightings.of(name, since, shared.nodes.len());
+    let silent = seen.iter().enumerate();
+    let silent = silent.filter_map(|(node, seen)| seen.is_none().then_some(node));
     let (report, reported) = oneshot::channel();
     let lookout = Lookout {
         shared: shared.clone(),
         name: name.clone(),
-        since,
+        silent: silent.collect(),
+        since: seen.iter().map(|seen| seen.unwrap_or(since)).collect(),
         told: Told::new(shared.size.nodes(), shared.size.majority()),
         hints,
     };
@@ -59,6 +61,9 @@ struct Lookout<S> {
     shared: Arc<Shared<S>>,
     name: LockName,
     since: Vec<Revision>,
+    /// Those that had not answered the claim. Where they stood is a guess, and that they stand elsewhere says nothing; a
+    /// majority has answered.
+    silent: NodeSet,
     told: Told,
     hints: HintSender,
 }
@@ -110,6 +115,10 @@ impl<S: LeaseStore> Lookout<S> {
                 Some((node, news, ear)) = listening.next() => {
                     listening.push(listen(node, ear));
                     let free_at = match news {
+                        News::Missed if self.silent.contains(node) => {
+                            self.silent.remove(node);
+                            continue;
+                        }
                         News::Changed | News::Missed => Instant::now(),
                         News::Released { free_at, .. } => free_at,
                     };

@@ -103,6 +103,12 @@ impl Connection {
         calls: &[Call],
         wait: Wait,
     ) -> Acked {
+        if let Err(failure) = self.refuse_if_lost() {
+            return Acked {
+                answers: vec![Err(failure.clone()); calls.len()],
+                waited: Err(failure),
+            };
+        }
         let pipeline = self.client.pipeline();
         let options = options(self.terms.limit);
         let queue = pipeline.with_options(&options);
@@ -120,9 +126,13 @@ impl Connection {
                 refused = Some(error);
             }
         }
+        let answers = async { Ok(pipeline.try_all::<Value>().await) };
         let mut results = match refused {
             Some(error) => vec![Err(error)],
-            None => pipeline.try_all::<Value>().await,
+            None => self
+                .unless_given_up(answers)
+                .await
+                .unwrap_or_else(|error| vec![Err(error)]),
         };
         if results.len() != calls.len() + 1 {
             // It failed as a whole.

@@ -10,27 +10,77 @@ use tokio::sync::{mpsc, watch};
 
 use super::Shared;
 
-/// Why the connection was lost or could not be made, the last time.
+/// Whether the connection is lost, and why it was or could not be made, the last time.
 pub(super) struct Mishaps {
     errors: Receiver<(Error, Option<Server>)>,
+    returns: Receiver<Server>,
     last: Option<Error>,
+    lost: bool,
 }
 
 impl Mishaps {
     pub(super) fn of(client: &Shared) -> Self {
         Self {
             errors: client.error_rx(),
+            returns: client.reconnect_rx(),
             last: None,
+            lost: false,
         }
     }
 
     pub(super) fn last(&mut self) -> Option<&Error> {
+        self.look();
+        self.last.as_ref()
+    }
+
+    /// Whether the connection was lost and has not come back yet. fred goes on to call itself connected until it has
+    /// tried in vain to be.
+    pub(super) fn are_not_over(&mut self) -> bool {
+        self.look();
+        self.lost
+    }
+
+    /// Errors first: a return that follows one of them is then seen now or the next time, never missed.
+    fn look(&mut self) {
         loop {
             match self.errors.try_recv() {
                 Ok((error, _)) if error.is_canceled() => {}
-                Ok((error, _)) => self.last = Some(error),
+                Ok((error, _)) => {
+                    self.last = Some(error);
+                    self.lost = true;
+                }
                 Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return self.last.as_ref(),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        loop {
+            match self.returns.try_recv() {
+                Ok(_) | Err(TryRecvError::Lagged(_)) => self.lost = false,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+}
+
+/// Waits until it was tried in vain to come back. What was to be sent by then waits behind that, for as long as it takes.
+pub(super) struct Despair {
+    errors: Receiver<(Error, Option<Server>)>,
+}
+
+impl Despair {
+    pub(super) fn of(client: &Shared) -> Self {
+        Self {
+            errors: client.error_rx(),
+        }
+    }
+
+    pub(super) async fn of_coming_back(mut self) -> Error {
+        loop {
+            match self.errors.recv().await {
+                // The loss of a connection has the server's name.
+                Ok((error, None)) if !error.is_canceled() => return error,
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return std::future::pending().await,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Connecting: with a majority, and not without.
 
 use leader_core::{BackendKind, ElectorExt, LeaderError, Step};
-use leader_redis::RedisElector;
+use leader_redis::{Protocol, RedisElector};
 use leader_tests::{ms, until};
 
 use crate::servers::*;
@@ -23,11 +23,19 @@ async fn what_is_no_quorum_is_refused_before_anything_is_sent() {
         refused(&[a, b, "redis://user:secret@127.0.0.1:1/3"]).await,
         "invalid option `quorum`: 127.0.0.1:1 stands in it twice, but has one vote"
     );
-    assert!(
-        refused(&[a, b, "redis-cluster://127.0.0.1:3"])
-            .await
-            .contains("no single server")
-    );
+    for (group, words) in [
+        (
+            "redis-cluster://127.0.0.1:3",
+            "a cluster, and no single server",
+        ),
+        (
+            "redis-sentinel://127.0.0.1:3?sentinelServiceName=x",
+            "what sentinels name, and no single server",
+        ),
+    ] {
+        let told = refused(&[a, b, group]).await;
+        assert!(told.contains(words), "{told}");
+    }
     assert!(refused(&[a, b, "http://127.0.0.1:3"]).await.contains("url"));
 }
 
@@ -107,6 +115,22 @@ async fn a_frozen_minority_costs_a_connect_its_time_limit() {
     leads_and_lets_go(&candidate, "x").await;
     servers.0[1].thaw().await;
     candidate.shutdown().await;
+}
+
+#[tokio::test]
+async fn all_servers_are_spoken_to_in_the_protocol_that_is_chosen() {
+    let servers = Servers::start(3).await;
+    for (protocol, resp) in [(Protocol::Resp2, "resp=2"), (Protocol::Resp3, "resp=3")] {
+        let candidate = servers.builder(NEVER).protocol(protocol);
+        let candidate = candidate.connect().await.expect("all answer");
+        leads_and_lets_go(&candidate, "x").await;
+        for server in &servers.0 {
+            let list = server.command(&["CLIENT", "LIST"]).await.text();
+            let mut ours = list.lines().filter(|line| line.contains("cmd=eval"));
+            assert!(ours.any(|line| line.ends_with(resp)), "{list}");
+        }
+        candidate.shutdown().await;
+    }
 }
 
 #[tokio::test]

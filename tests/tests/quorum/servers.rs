@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use leader_core::{Acquisition, Elector, ElectorExt, LeaseOptions, LockName};
 use leader_redis::{RedisElector, RedisQuorumBuilder, RedisQuorumElector};
-use leader_tests::{Server, is_skipped, lead, options, waiting};
+use leader_tests::{Server, is_skipped, lead, options, quorum_at, waiting};
 
 /// A lease that does not end during a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ impl Servers {
     }
 
     pub(crate) fn builder(&self, limit: Duration) -> RedisQuorumBuilder {
-        RedisElector::quorum(self.0.iter().map(Server::url)).command_timeout(limit)
+        quorum_at(self.0.iter().map(Server::url)).command_timeout(limit)
     }
 
     /// A candidate that would wait for a server for a very long time.

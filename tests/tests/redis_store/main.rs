@@ -7,6 +7,7 @@ mod extend;
 mod faults;
 mod fenced;
 mod impostor;
+mod lost;
 mod observe;
 mod release;
 mod slots;

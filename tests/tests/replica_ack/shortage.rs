@@ -146,7 +146,8 @@ async fn a_script_that_the_server_forgot_is_no_acknowledgement() {
     assert_eq!(error.kind(), BackendKind::TooFewReplicas);
 }
 
-/// On a new connection, which has written nothing, a wait is answered at once: as if all was well.
+/// On a new connection, which has written nothing, a wait is answered at once: as if all was well. That none is sent there
+/// is owed to `fail_fast` and to the single attempt together; each of them suffices.
 #[tokio::test]
 async fn a_wait_that_lost_its_connection_is_not_sent_on_another() {
     let pair = Pair::start().await;

@@ -1,5 +1,6 @@
 //! A primary behind sentinels as a store: it is killed, frozen and replaced.
 
+mod acknowledged;
 mod conformance;
 mod connect;
 mod failover;
