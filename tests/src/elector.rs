@@ -2,7 +2,7 @@
 
 use std::env;
 
-use leader_redis::{Protocol, RedisElector, RedisElectorBuilder};
+use leader_redis::{Protocol, RedisElector, RedisElectorBuilder, RedisQuorumBuilder};
 
 const RESP: &str = "LEADER_TEST_RESP";
 
@@ -13,10 +13,30 @@ const RESP: &str = "LEADER_TEST_RESP";
 /// When that variable is neither 2 nor 3.
 pub fn elector_at(url: impl Into<String>) -> RedisElectorBuilder {
     let builder = RedisElector::builder().url(url);
+    match protocol() {
+        Some(protocol) => builder.protocol(protocol),
+        None => builder,
+    }
+}
+
+/// Begins an elector on the servers at `urls` that speaks what [`elector_at`] does.
+///
+/// # Panics
+///
+/// As [`elector_at`].
+pub fn quorum_at(urls: impl IntoIterator<Item: Into<String>>) -> RedisQuorumBuilder {
+    let builder = RedisElector::quorum(urls);
+    match protocol() {
+        Some(protocol) => builder.protocol(protocol),
+        None => builder,
+    }
+}
+
+fn protocol() -> Option<Protocol> {
     match env::var(RESP).as_deref() {
-        Err(_) | Ok("") => builder,
-        Ok("2") => builder.protocol(Protocol::Resp2),
-        Ok("3") => builder.protocol(Protocol::Resp3),
+        Err(_) | Ok("") => None,
+        Ok("2") => Some(Protocol::Resp2),
+        Ok("3") => Some(Protocol::Resp3),
         Ok(other) => panic!("{RESP} is 2 or 3, not {other:?}"),
     }
 }

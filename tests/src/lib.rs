@@ -32,7 +32,7 @@ mod world;
 #[cfg(feature = "tls")]
 pub use certificates::{Authority, Certificate};
 pub use cluster::{Cluster, Migration};
-pub use elector::elector_at;
+pub use elector::{elector_at, quorum_at};
 pub use postgres::Postgres;
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};

@@ -169,11 +169,4 @@ impl Connection {
             answer => answer.map(|_| ()),
         }
     }
-
-    /// What the server tells of its replicas.
-    pub(crate) async fn replication(&self) -> Result<Reply, Failure> {
-        let args = vec!["replication".into()];
-        self.send("INFO", "", args, Visit::Owner, self.terms.limit)
-            .await
-    }
 }

@@ -11,7 +11,7 @@ use super::cluster::Cluster;
 use super::topology::Topology;
 use super::{Arg, Connection, Endpoint, Incidents, Layout, Purpose, Shared, Terms, slot_of};
 use crate::fault::Failure;
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use crate::script::Script;
 
 /// What the store talks through.
@@ -114,6 +114,14 @@ impl Link {
         match self {
             Self::One(connection) => connection.field(key, field).await,
             Self::Many(cluster) => cluster.field(key, field).boxed().await,
+        }
+    }
+
+    /// The name that a server has given itself as it started, if it tells.
+    pub(crate) async fn run_id(&self) -> Option<String> {
+        match self {
+            Self::One(connection) => reply::run_id(&connection.info("server").await.ok()?),
+            Self::Many(_) => None,
         }
     }
 
