@@ -105,16 +105,16 @@ impl RedisQuorumBuilder {
         self
     }
 
-    /// Believes servers whose certificates are of these authorities, and no others. All URLs must be `rediss://` then; see
-    /// [`RedisElectorBuilder::ca_certificates`].
+    /// Whose certificates are believed, on all servers; see [`RedisElectorBuilder::ca_certificates`]. All URLs must be
+    /// `rediss://` then.
     #[cfg(feature = "__tls")]
     pub fn ca_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.each = self.each.ca_certificates(pem);
         self
     }
 
-    /// Shows this certificate to servers that ask their clients for one. All URLs must be `rediss://` then; see
-    /// [`RedisElectorBuilder::client_certificate`].
+    /// What is shown to servers that ask for a certificate, to all the same; see
+    /// [`RedisElectorBuilder::client_certificate`]. All URLs must be `rediss://` then.
     #[cfg(feature = "__tls")]
     pub fn client_certificate(
         mut self,

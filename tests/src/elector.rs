@@ -14,12 +14,12 @@ const RESP: &str = "LEADER_TEST_RESP";
 pub fn elector_at(url: impl Into<String>) -> RedisElectorBuilder {
     let builder = RedisElector::builder().url(url);
     match protocol() {
-        Some(protocol) => builder.protocol(protocol),
         None => builder,
+        Some(protocol) => builder.protocol(protocol),
     }
 }
 
-/// Begins an elector on the servers at `urls` that speaks what [`elector_at`] does.
+/// As [`elector_at`], on several independent servers.
 ///
 /// # Panics
 ///
@@ -27,8 +27,8 @@ pub fn elector_at(url: impl Into<String>) -> RedisElectorBuilder {
 pub fn quorum_at(urls: impl IntoIterator<Item: Into<String>>) -> RedisQuorumBuilder {
     let builder = RedisElector::quorum(urls);
     match protocol() {
-        Some(protocol) => builder.protocol(protocol),
         None => builder,
+        Some(protocol) => builder.protocol(protocol),
     }
 }
 

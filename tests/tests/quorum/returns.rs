@@ -1,8 +1,8 @@
-//! Servers that come and go: at the beginning, at the end, with another password.
+//! Servers that come and go, that have another password, or that are one and the same.
 
 use leader_core::ElectorExt;
 use leader_redis::RedisElector;
-use leader_tests::{lead, ms, patient, until};
+use leader_tests::{Server, lead, ms, patient, until};
 
 use crate::servers::*;
 
@@ -18,6 +18,37 @@ async fn listened_to(servers: &Servers) -> Vec<usize> {
         }
     }
     listened_to
+}
+
+/// Waits until a server has no connection but the harness's own.
+async fn until_nobody_is_connected(server: &Server) {
+    until("only the harness is connected", LIMIT, async || {
+        let clients = server.command(&["INFO", "clients"]).await.text();
+        clients.contains("connected_clients:1\r")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_server_by_two_names_has_one_vote() {
+    let servers = Servers::start(2).await;
+    let [one, other] = [servers.0[0].addr(), servers.0[1].addr()];
+    let by_name = format!("localhost:{}", one.port());
+    let urls = [
+        format!("redis://{one}"),
+        format!("redis://{other}"),
+        format!("redis://{by_name}"),
+    ];
+    let error = RedisElector::quorum(urls).connect().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "invalid option `quorum`: {one} and {by_name} are the same server, which has one vote"
+        )
+    );
+    for server in &servers.0 {
+        until_nobody_is_connected(server).await;
+    }
 }
 
 #[tokio::test]

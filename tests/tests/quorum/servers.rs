@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use leader_core::{Acquisition, Elector, ElectorExt, LeaseOptions, LockName};
 use leader_redis::{RedisElector, RedisQuorumBuilder, RedisQuorumElector};
-use leader_tests::{Server, is_skipped, lead, options, quorum_at, until, waiting};
+use leader_tests::{Server, is_skipped, lead, options, quorum_at, waiting};
 
 /// A lease that does not end during a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -77,13 +77,4 @@ pub(crate) async fn who_leads(candidate: &RedisQuorumElector, name: &str) -> Opt
         }
         Err(error) => panic!("an attempt failed: {error}"),
     }
-}
-
-/// Waits until a server has no connection but the harness's own.
-pub(crate) async fn until_nobody_is_connected(server: &Server) {
-    until("only the harness is connected", LIMIT, async || {
-        let clients = server.command(&["INFO", "clients"]).await.text();
-        clients.contains("connected_clients:1\r")
-    })
-    .await;
 }

@@ -50,7 +50,7 @@ async fn who_connects_to_a_replica_may_try_again() {
 }
 
 #[tokio::test]
-async fn b02_a_lease_outlives_a_primary_that_is_demoted_and_promoted_again() {
+async fn b02_a_lease_outlives_the_demotion_of_its_primary() {
     let pair = Pair::start().await;
     let elector = elector_at(&pair.primary.url()).replica_ack(1, LIMIT);
     let elector = elector.connect().await.expect("the server answers");
