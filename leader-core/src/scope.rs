@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 use pin_project_lite::pin_project;
+use tokio::task;
 
 use crate::elector::{Elector, ElectorId};
 use crate::error::LeaderError;
@@ -16,8 +17,10 @@ use crate::lease::LeaseHandle;
 use crate::name::LockName;
 
 thread_local! {
-    /// The innermost frame of the task that runs on this thread.
-    static LEASES: RefCell<Option<Arc<Frame>>> = const { RefCell::new(None) };
+    /// The innermost frame that runs on this thread.
+    static LEASES: RefCell<Running> = const {
+        RefCell::new(Running { frame: None, task: None })
+    };
 }
 
 tokio::task_local! {
@@ -25,6 +28,13 @@ tokio::task_local! {
 }
 
 static INSTALLED: OnceLock<Arc<dyn Elector>> = OnceLock::new();
+
+/// The frame that runs, and in which task: a `LocalSet`, or a runtime of its own, that a body drives runs other tasks
+/// within the body's poll, and they do not inherit its lease.
+struct Running {
+    frame: Option<Arc<Frame>>,
+    task: Option<task::Id>,
+}
 
 /// The leases in force in this task, the innermost first.
 struct Frame {
@@ -35,7 +45,8 @@ struct Frame {
 
 /// The lease in force: that of the innermost guarded run around this code, in this task. `None` outside one.
 ///
-/// Spawned tasks do not inherit it, unless their future is wrapped in [`LeaseHandle::scope`].
+/// Spawned tasks do not inherit it, those of a `LocalSet` that the body drives no more than others, unless their future
+/// is wrapped in [`LeaseHandle::scope`].
 #[must_use]
 pub fn current_lease() -> Option<LeaseHandle> {
     innermost(|frame| frame.lease.clone())
@@ -147,27 +158,46 @@ impl<S: Stream> Stream for Scoped<S> {
 
 /// Calls `run` with the frame in force. It is moved there and back, which costs a poll less than a clone of it.
 fn within<T>(frame: &mut Option<Arc<Frame>>, run: impl FnOnce() -> T) -> T {
-    struct Swapped<'a>(&'a mut Option<Arc<Frame>>);
-
-    impl Drop for Swapped<'_> {
-        fn drop(&mut self) {
-            swap(self.0);
-        }
-    }
-
-    fn swap(frame: &mut Option<Arc<Frame>>) {
-        // A thread that ends has no frames any more.
-        let _ = LEASES.try_with(|innermost| mem::swap(&mut *innermost.borrow_mut(), frame));
-    }
-
-    swap(frame);
-    let _back = Swapped(frame);
+    let mut swapped = Swapped {
+        frame,
+        task: task::try_id(),
+    };
+    swapped.swap();
     run()
 }
 
-/// Asks the innermost frame, if there is one.
+/// What is in force around a frame that runs; it is put back when this is dropped, be it by a panic.
+struct Swapped<'a> {
+    frame: &'a mut Option<Arc<Frame>>,
+    task: Option<task::Id>,
+}
+
+impl Swapped<'_> {
+    fn swap(&mut self) {
+        // A thread that ends has no frames any more.
+        let _ = LEASES.try_with(|running| {
+            let mut running = running.borrow_mut();
+            mem::swap(&mut running.frame, self.frame);
+            mem::swap(&mut running.task, &mut self.task);
+        });
+    }
+}
+
+impl Drop for Swapped<'_> {
+    fn drop(&mut self) {
+        self.swap();
+    }
+}
+
+/// Asks the innermost frame of this task, if there is one.
 fn innermost<T>(ask: impl FnOnce(&Arc<Frame>) -> Option<T>) -> Option<T> {
-    let asked = LEASES.try_with(|innermost| innermost.borrow().as_ref().and_then(ask));
+    let asked = LEASES.try_with(|running| {
+        let running = running.borrow();
+        let frame = running.frame.as_ref()?;
+        (running.task == task::try_id())
+            .then(|| ask(frame))
+            .flatten()
+    });
     asked.ok().flatten()
 }
 

@@ -12,7 +12,7 @@ use futures::stream::FusedStream;
 use futures::{Stream, TryStream};
 use pin_project_lite::pin_project;
 
-use self::guarded::{Given, Guarded, Sorted, WhenFailing};
+use self::guarded::{Given, Guarded, Sorted, Standing, WhenFailing, standing};
 use crate::elector::Elector;
 use crate::error::LeaderError;
 use crate::lease::LeaseHandle;
@@ -29,7 +29,7 @@ pin_project! {
     #[must_use = "streams do nothing unless polled: nothing is claimed"]
     pub struct GuardedStream<'e, S: Stream, F> {
         #[pin]
-        guarded: Guarded<'e, S, F, Infallible>,
+        guarded: Guarded<Standing<'e>, S, F, Infallible>,
     }
 }
 
@@ -43,7 +43,7 @@ pin_project! {
     #[must_use = "streams do nothing unless polled: nothing is claimed"]
     pub struct GuardedTryStream<'e, S: TryStream, F> {
         #[pin]
-        guarded: Guarded<'e, S, F, S::Error>,
+        guarded: Guarded<Standing<'e>, S, F, S::Error>,
         over: bool,
     }
 }
@@ -93,7 +93,11 @@ impl<'e, S: Stream, F> GuardedStream<'e, S, F> {
         make: F,
     ) -> Self {
         Self {
-            guarded: Guarded::new(Ok(elector), name, Ok(options), WhenFailing::Fail, make),
+            guarded: Guarded::new(
+                Box::pin(standing(Ok(elector), name, Ok(options))),
+                WhenFailing::Fail,
+                make,
+            ),
         }
     }
 }
@@ -120,7 +124,11 @@ impl<'e, S: TryStream, F> GuardedTryStream<'e, S, F> {
         make: F,
     ) -> Self {
         Self {
-            guarded: Guarded::new(Ok(elector), name, Ok(options), WhenFailing::Fail, make),
+            guarded: Guarded::new(
+                Box::pin(standing(Ok(elector), name, Ok(options))),
+                WhenFailing::Fail,
+                make,
+            ),
             over: false,
         }
     }

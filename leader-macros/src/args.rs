@@ -218,8 +218,12 @@ impl Args {
             ("on_lost", Some(value)) => self.on_lost = Some(on_lost(value)?),
             ("on_error", Some(value)) => self.on_error = Some(on_error(&value)?),
             ("skipped", Some(value)) => self.skipped = Some(value),
-            ("elector", Some(value)) => self.elector = Some(value),
-            ("options", Some(value)) => self.options = Some(value),
+            ("elector", Some(value)) => {
+                self.elector = Some(expression(key, value, "is no elector")?);
+            }
+            ("options", Some(value)) => {
+                self.options = Some(expression(key, value, "is no `LeaseOptions`")?);
+            }
             ("kind", Some(value)) => {
                 self.kind = Some((kind(&value)?, syn::spanned::Spanned::span(&value)));
             }
@@ -256,6 +260,18 @@ pub(crate) fn literal(value: &Expr) -> Option<&Lit> {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),
         Expr::Group(group) => literal(&group.expr),
         _ => None,
+    }
+}
+
+/// What is no literal, whatever it is.
+fn expression(key: &Ident, value: Expr, is_none: &str) -> Result<Expr, Error> {
+    let advice = example(&key.to_string());
+    match literal(&value) {
+        Some(literal) => Err(Error::new(
+            literal.span(),
+            format!("a literal {is_none}; write where it is: `{key} = {advice}`, say"),
+        )),
+        None => Ok(value),
     }
 }
 

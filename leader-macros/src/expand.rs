@@ -1,21 +1,23 @@
 //! The function that is written in place of the annotated one. The signature stays; the body moves into a closure that
 //! leader-core calls once there is a lease.
 
-use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
-use syn::{Error, LitStr, Path, Type, parse_quote_spanned};
+use syn::{Error, Path, Type, parse_quote_spanned};
 
-use crate::args::{self, Args, Mistakes, Name, OnError, OnLost, Slots, Time};
+use crate::args::{self, Args, Mistakes, Name, OnError};
 use crate::check;
 use crate::item::{Body, Item, Parameter};
-use crate::mentions::mentions;
+use crate::mentions::{mentions, names};
 use crate::shape::{Kind, Shape, Wrap};
 
 /// Tokens whose local names neither see the user's nor are seen by them.
 macro_rules! quote_here {
     ($($tokens:tt)*) => { quote::quote_spanned! { proc_macro2::Span::mixed_site()=> $($tokens)* } };
 }
+
+mod options;
 
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
@@ -103,20 +105,28 @@ impl<'a> Expansion<'a> {
             Kind::Future => self.future(body),
             Kind::Stream => self.stream(body),
         };
-        let guarded = match self.shape.wrap {
-            Wrap::Boxed => quote_here! { ::std::boxed::Box::pin({ #guarded }) },
-            Wrap::Async | Wrap::Bare => guarded,
-        };
         quote_here! {
             use #krate::__private as __leader;
             #guarded
         }
     }
 
+    /// What is returned, as the signature wants it. It stands last, and an `async` block directly in its box: so
+    /// `#[instrument]` finds it, and polls it in its span.
+    fn wrapped(&self, returned: TokenStream) -> TokenStream {
+        match self.shape.wrap {
+            Wrap::Boxed => quote_here! { ::std::boxed::Box::pin(#returned) },
+            Wrap::Async | Wrap::Bare => returned,
+        }
+    }
+
     fn async_fn(&self, body: &Body) -> TokenStream {
         let (name, options) = (self.name(), self.options());
         // Only looked at until there is a lease: the body may consume it.
-        let elector = self.elector(|given| quote_here! { &(#given) });
+        let elector = current_or(
+            self.given_elector().as_ref(),
+            |given| quote_here! { &(#given) },
+        );
         let when_failing = self.when_failing();
         let led = self.led(&self.body(body));
         quote_here! {
@@ -134,35 +144,40 @@ impl<'a> Expansion<'a> {
     /// found out when it is called.
     fn future(&self, body: &Body) -> TokenStream {
         let (name, options) = (self.name(), self.options());
-        let (kept, elector) = match self.given_elector() {
-            Some(given) => {
-                let kept = kept(&given);
-                let kept = quote_here! { let elector = #kept; };
-                (
-                    Some(kept),
-                    quote_here! { ::core::result::Result::Ok(elector) },
-                )
-            }
-            None => (None, quote_here! { __leader::current_elector() }),
-        };
+        let given = self.given_elector();
+        let kept = given.as_ref().map(
+            |Given {
+                 conditions,
+                 elector,
+             }| {
+                let conditions = conditions.iter();
+                let kept = kept(elector);
+                quote_here! { #(#[cfg(#conditions)])* let elector = #kept; }
+            },
+        );
+        let elector = current_or(given.as_ref(), |_| quote_here! { elector });
         let when_failing = self.when_failing();
         let copies = self.copies();
         let led = self.led(&self.body(body));
+        let future = self.wrapped(quote_here! {
+            async move {
+                #elector
+                let stood = __leader::stand(elector, name, options, #when_failing).await;
+                #led
+            }
+        });
         quote_here! {
             #name
             #options
             #kept
             #copies
-            async move {
-                let stood = __leader::stand(#elector, name, options, #when_failing).await;
-                #led
-            }
+            #future
         }
     }
 
     fn stream(&self, body: &Body) -> TokenStream {
         let (name, options) = (self.name(), self.options());
-        let elector = self.elector(|given| kept(&given));
+        let elector = current_or(self.given_elector().as_ref(), kept);
         let when_failing = self.when_failing();
         let last_items = match self.output() {
             Type::Infer(_) => quote_here! { __leader::LastItems::none() },
@@ -175,13 +190,16 @@ impl<'a> Expansion<'a> {
         };
         let copies = self.copies();
         let body = self.body(body);
+        let stream = self.wrapped(quote_here! {
+            __leader::guard_stream(elector, name, options, #when_failing, last_items, #body)
+        });
         quote_here! {
             #name
             #options
             #elector
             let last_items = #last_items;
             #copies
-            __leader::guard_stream(elector, name, options, #when_failing, last_items, #body)
+            #stream
         }
     }
 
@@ -202,15 +220,44 @@ impl<'a> Expansion<'a> {
         }
     }
 
+    /// The copies that outlive the call: for the body, and for the value that is returned when it was skipped.
     fn copies(&self) -> TokenStream {
-        let copies = self.brief.iter().map(
-            |Parameter {
-                 conditions, name, ..
-             }| {
-                quote_here! { #(#conditions)* let #name = __leader::Copied::of(#name); }
-            },
-        );
+        let in_skipped = self
+            .in_skipped()
+            .map(|parameter| (parameter, self.copy_in_skipped(parameter.name)))
+            .filter(|(parameter, copy)| parameter.name != copy);
+        let in_body = self
+            .brief
+            .iter()
+            .map(|parameter| (parameter, parameter.name.clone()));
+        let copies = in_skipped.chain(in_body).map(|(parameter, copy)| {
+            let Parameter {
+                conditions, name, ..
+            } = parameter;
+            quote_here! { #(#conditions)* let #copy = __leader::Copied::of(#name); }
+        });
         copies.collect()
+    }
+
+    /// The copied parameters that `skipped` uses.
+    fn in_skipped(&self) -> impl Iterator<Item = &Parameter<'a>> {
+        let skipped = self.args.skipped.as_ref().map(ToTokens::to_token_stream);
+        self.brief.iter().filter(move |parameter| {
+            skipped
+                .as_ref()
+                .is_some_and(|skipped| mentions(skipped.clone(), parameter.name).is_some())
+        })
+    }
+
+    /// The copy that `skipped` uses: the body's, or one more where it may be asked for after the body, which has taken
+    /// its own along.
+    fn copy_in_skipped(&self, name: &Ident) -> Ident {
+        match self.args.on_error {
+            None | Some(OnError::Return) => name.clone(),
+            Some(OnError::Skip | OnError::Run) => {
+                quote::format_ident!("{name}_when_skipped", span = Span::mixed_site())
+            }
+        }
     }
 
     fn when_failing(&self) -> TokenStream {
@@ -248,11 +295,14 @@ impl<'a> Expansion<'a> {
         let Some(given) = &self.args.skipped else {
             return quote_here! { <#output as __leader::FromSkip>::from_skip(skipped) };
         };
-        let is_used = |parameter: &&Parameter<'_>| {
-            mentions(given.to_token_stream(), parameter.name).is_some()
-        };
-        let copies = copied(self.brief.iter().filter(is_used));
-        quote_here! { { let _ = skipped; #copies #given } }
+        let copies = self.in_skipped().map(|parameter| {
+            let Parameter {
+                conditions, name, ..
+            } = parameter;
+            let copy = self.copy_in_skipped(name);
+            quote_here! { #(#conditions)* let #name = #copy.get(); }
+        });
+        quote_here! { { let _ = skipped; #(#copies)* #given } }
     }
 
     /// What is returned upon an `error`.
@@ -279,17 +329,13 @@ impl<'a> Expansion<'a> {
     fn body(&self, body: &Body) -> TokenStream {
         let output = self.output();
         let kept = self.item.kept(self.shape);
-        let keep = kept.iter().map(
-            |Parameter {
-                 conditions, name, ..
-             }| {
-                quote_here! {
-                    #(#conditions)*
-                    #[allow(clippy::used_underscore_binding)]
-                    let _ = &#name;
-                }
-            },
-        );
+        let keep = kept.iter().map(|(conditions, name)| {
+            quote_here! {
+                #(#conditions)*
+                #[allow(clippy::used_underscore_binding)]
+                let _ = &#name;
+            }
+        });
         let keep: TokenStream = keep.collect();
         if self.shape.wrap == Wrap::Async {
             // The dead return tells rustc the type, so that the body's values are coerced and its mistakes reported as
@@ -324,119 +370,67 @@ impl<'a> Expansion<'a> {
         quote_here! { let name = __leader::name(#name); }
     }
 
-    /// `let elector = ..`, a `Result`, of the given elector as `kept` keeps it, or of the current one.
-    fn elector(&self, kept: impl FnOnce(TokenStream) -> TokenStream) -> TokenStream {
-        let Some(kept) = self.given_elector().map(kept) else {
-            return quote_here! { let elector = __leader::current_elector(); };
-        };
-        quote_here! {
-            let elector = #kept;
-            let elector = ::core::result::Result::Ok(elector);
-        }
-    }
-
     /// `elector = ..`, or the parameter of that name.
-    fn given_elector(&self) -> Option<TokenStream> {
+    fn given_elector(&self) -> Option<Given> {
         if let Some(elector) = &self.args.elector {
-            return Some(quote!(#elector));
+            return Some(Given {
+                conditions: None,
+                elector: quote!(#elector),
+            });
         }
-        let is_parameter = self.item.parameters().iter().any(|name| name == "elector");
-        is_parameter.then(|| {
-            let elector = Ident::new("elector", Span::call_site());
-            quote!(#elector)
+        let mut always = false;
+        let predicates = self.item.conditions_of("elector").into_iter().map(|all| {
+            always |= all.is_empty();
+            let all = all.iter().filter_map(|attr| attr.meta.require_list().ok());
+            let all = all
+                .filter(|list| list.path.is_ident("cfg"))
+                .map(|list| &list.tokens);
+            quote!(all(#(#all),*))
+        });
+        let predicates: Vec<TokenStream> = predicates.collect();
+        if predicates.is_empty() {
+            return None;
+        }
+        let elector = Ident::new("elector", Span::call_site());
+        Some(Given {
+            conditions: (!always).then(|| quote!(any(#(#predicates),*))),
+            elector: quote!(#elector),
         })
     }
+}
 
-    /// `let options = ..`, a `Result`.
-    fn options(&self) -> TokenStream {
-        let pattern = self.pattern();
-        if let Some(options) = &self.args.options {
-            let labelled = match (pattern, self.shape.wrap) {
-                (Some(pattern), _) => {
-                    quote_here! { __leader::labelled(options, #pattern) }
-                }
-                (None, Wrap::Async) => quote_here! { options },
-                // Kept until the first poll, when the call is over.
-                (None, Wrap::Bare | Wrap::Boxed) => {
-                    quote_here! { ::core::clone::Clone::clone(options) }
-                }
-            };
-            return quote_here! {
-                let options: &__leader::LeaseOptions = #options;
-                let options = ::core::result::Result::Ok(#labelled);
-            };
-        }
-        let Settings { calls, is_fixed } = self.settings();
-        let label = pattern.map(|pattern| quote_here!(.name_pattern(#pattern)));
-        if is_fixed {
-            quote_here! {
-                let options = {
-                    static OPTIONS: __leader::Options =
-                        __leader::Options::new(|options| options #calls #label);
-                    OPTIONS.get()
-                };
-            }
-        } else {
-            quote_here! { let options = __leader::LeaseOptions::builder() #calls #label .build(); }
-        }
-    }
+/// An elector that is given.
+struct Given {
+    /// When it is, in the words of `cfg`; always, if there are none.
+    conditions: Option<TokenStream>,
+    elector: TokenStream,
+}
 
-    fn settings(&self) -> Settings {
-        let args = self.args;
-        let mut settings = Settings {
-            calls: TokenStream::new(),
-            is_fixed: true,
-        };
-        settings.time("wait", args.wait.as_ref());
-        settings.time("lease", args.lease.as_ref());
-        settings.time("min_lease", args.min_lease.as_ref());
-        settings.time("max_tenure", args.max_tenure.as_ref());
-        if let Some(flag) = &args.auto_extend {
-            settings.is_fixed &= args::literal(flag).is_some();
-            settings.calls.extend(quote_here!(.auto_extend(#flag)));
-        }
-        match &args.on_lost {
-            None => {}
-            Some(OnLost::Cancel) => settings
-                .calls
-                .extend(quote_here!(.on_lost(__leader::OnLost::Cancel))),
-            Some(OnLost::Notify) => settings
-                .calls
-                .extend(quote_here!(.on_lost(__leader::OnLost::Notify))),
-            Some(OnLost::Expr(expr)) => {
-                settings.is_fixed = false;
-                settings.calls.extend(quote_here!(.on_lost(#expr)));
-            }
-        }
-        match &args.slots {
-            None => {}
-            Some(Slots::Literal(slots)) => {
-                settings.calls.extend(quote_here!(.slots(#slots)));
-            }
-            Some(Slots::Expr(expr)) => {
-                settings.is_fixed = false;
-                settings.calls.extend(quote_here!(.slots(#expr)));
-            }
-        }
-        settings
-    }
-
-    /// The label of spans, where the name is filled in from data.
-    fn pattern(&self) -> Option<LitStr> {
-        match &self.args.name {
-            Some(Name::Literal(literal, pattern)) if !pattern.placeholders.is_empty() => {
-                Some(literal.clone())
-            }
-            Some(Name::Expr(syn::Expr::Macro(call))) if call.mac.path.is_ident("format") => {
-                let parse = |input: syn::parse::ParseStream<'_>| {
-                    let literal = input.parse::<LitStr>()?;
-                    input.parse::<TokenStream>()?;
-                    Ok(literal)
-                };
-                syn::parse::Parser::parse2(parse, call.mac.tokens.clone()).ok()
-            }
-            _ => None,
-        }
+/// `let elector = ..`, a `Result`, of the given elector as `taken`, else of the current one.
+fn current_or(
+    given: Option<&Given>,
+    taken: impl FnOnce(&TokenStream) -> TokenStream,
+) -> TokenStream {
+    let current = quote_here! { let elector = __leader::current_elector(); };
+    let Some(Given {
+        conditions,
+        elector,
+    }) = given
+    else {
+        return current;
+    };
+    let taken = taken(elector);
+    let conditions = conditions.as_ref();
+    let (when, otherwise) = (
+        conditions.map(|conditions| quote!(#[cfg(#conditions)])),
+        conditions.map(|conditions| quote!(#[cfg(not(#conditions))] #current)),
+    );
+    quote_here! {
+        #when
+        let elector = #taken;
+        #when
+        let elector = ::core::result::Result::Ok(elector);
+        #otherwise
     }
 }
 
@@ -474,42 +468,9 @@ fn is_opaque(ty: &Type) -> bool {
                 .segments
                 .last()
                 .is_some_and(|last| last.ident == "Result");
-            !is_result && has_infer(ty.to_token_stream())
+            !is_result && names(ty.to_token_stream(), "_")
         }
-        _ => has_infer(ty.to_token_stream()),
-    }
-}
-
-fn has_infer(tokens: TokenStream) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == "_",
-        TokenTree::Group(group) => has_infer(group.stream()),
-        _ => false,
-    })
-}
-
-/// The builder's calls, and whether they are the same for every call of the function.
-struct Settings {
-    calls: TokenStream,
-    is_fixed: bool,
-}
-
-impl Settings {
-    fn time(&mut self, key: &str, time: Option<&Time>) {
-        let key = Ident::new(key, Span::mixed_site());
-        match time {
-            None => {}
-            Some(Time::Literal(time, _)) => {
-                let seconds = Literal::u64_unsuffixed(time.as_secs());
-                let nanos = Literal::u32_unsuffixed(time.subsec_nanos());
-                self.calls
-                    .extend(quote_here!(.#key(::core::time::Duration::new(#seconds, #nanos))));
-            }
-            Some(Time::Expr(expr)) => {
-                self.is_fixed = false;
-                self.calls.extend(quote_here!(.#key(#expr)));
-            }
-        }
+        _ => names(ty.to_token_stream(), "_"),
     }
 }
 

@@ -2,14 +2,13 @@
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, FnArg, GenericParam, Ident, Lifetime, Pat, PatIdent, PatType, Signature,
-    Token, Type, Visibility,
+    Attribute, Expr, FnArg, GenericParam, Ident, Pat, PatIdent, PatType, Signature, Token, Type,
+    Visibility,
 };
-
-use crate::mentions::mentions;
-use crate::shape::{Shape, Wrap};
 
 pub(crate) struct Item {
     attrs: Vec<Attribute>,
@@ -86,13 +85,8 @@ impl Body {
 impl Item {
     /// The names that its parameters bind, also in patterns, and its constant parameters.
     pub(crate) fn parameters(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for input in &self.sig.inputs {
-            match input {
-                FnArg::Receiver(_) => names.push("self".to_owned()),
-                FnArg::Typed(typed) => bound(&typed.pat, &mut names),
-            }
-        }
+        let inputs = self.sig.inputs.iter().flat_map(bound);
+        let mut names: Vec<String> = inputs.map(|name| name.unraw().to_string()).collect();
         for generic in &self.sig.generics.params {
             if let GenericParam::Const(constant) = generic {
                 names.push(constant.ident.to_string());
@@ -101,70 +95,19 @@ impl Item {
         names
     }
 
-    /// The parameters that only wait to be dropped, `_permit` say. They are the body's too: it must be over with them
-    /// before the slot is given back. Not those that what is returned outlives.
-    pub(crate) fn kept(&self, shape: &Shape) -> Vec<Parameter<'_>> {
-        let outlived = self.outliving(shape).is_some();
-        self.simple_parameters()
-            .filter(|(ty, parameter)| {
-                parameter.name.to_string().starts_with('_')
-                    && !(outlived && has_unnamed_lifetime(ty.to_token_stream()))
-            })
-            .map(|(_, parameter)| parameter)
-            .collect()
-    }
-
-    /// The parameters of the body, `&T` all of them, that may be gone when it runs: what is returned, and runs it, lives
-    /// for another lifetime. That it does not keep them is known, since the function was right without the attribute.
-    pub(crate) fn brief(&self, shape: &Shape, skipped: Option<&Expr>) -> Vec<Parameter<'_>> {
-        if self.outliving(shape).is_none() {
-            return Vec::new();
-        }
-        let used = self.used(skipped);
-        self.simple_parameters()
-            .filter(|(ty, parameter)| match ty {
-                Type::Reference(reference) => {
-                    reference.lifetime.is_none()
-                        && reference.mutability.is_none()
-                        && mentions(used.clone(), parameter.name).is_some()
-                }
-                _ => false,
-            })
-            .map(|(_, parameter)| parameter)
-            .collect()
-    }
-
-    /// As [`brief`](Self::brief), but `self`, of which there can be no copy: for how long it would have to live, and
-    /// where it is used.
-    pub(crate) fn brief_self<'s>(
-        &self,
-        shape: &'s Shape,
-        skipped: Option<&Expr>,
-    ) -> Option<(&'s Lifetime, Span)> {
-        let unnamed = self.borrows_self();
-        let lives = shape.lives.as_ref().filter(|lives| lives.ident != "_");
-        // An `async fn` keeps what it is given.
-        let lives = lives.filter(|_| unnamed && shape.wrap != Wrap::Async)?;
-        let used = mentions(self.used(skipped), &Ident::new("self", Span::call_site()))?;
-        Some((lives, used))
-    }
-
-    /// Whether there is a `&self`, or another reference to it, whose lifetime has no name.
-    fn borrows_self(&self) -> bool {
-        let receiver = self.sig.receiver();
-        receiver.is_some_and(|receiver| has_unnamed_lifetime(receiver.to_token_stream()))
-    }
-
-    /// The lifetime of what is returned, if it is another than that of the parameters that have no lifetime by name.
-    fn outliving<'s>(&self, shape: &'s Shape) -> Option<&'s Lifetime> {
-        let lives = shape.lives.as_ref()?;
-        // Without a name it is the receiver's, if that is borrowed, or else that of the only parameter that is.
-        let is_theirs = lives.ident == "_" && !self.borrows_self();
-        (!is_theirs).then_some(lives)
+    /// For each parameter that binds this name, the conditions under which it is there.
+    pub(crate) fn conditions_of(&self, name: &str) -> Vec<Vec<&Attribute>> {
+        let inputs = self.sig.inputs.iter();
+        let binding = inputs.filter(|input| bound(input).iter().any(|bound| bound.unraw() == name));
+        let attrs = binding.map(|input| match input {
+            FnArg::Receiver(receiver) => &receiver.attrs,
+            FnArg::Typed(typed) => &typed.attrs,
+        });
+        attrs.map(|attrs| conditions(attrs)).collect()
     }
 
     /// What runs late: the body, and the value for when it is skipped.
-    fn used(&self, skipped: Option<&Expr>) -> TokenStream {
+    pub(crate) fn used(&self, skipped: Option<&Expr>) -> TokenStream {
         let mut used = self
             .body
             .as_ref()
@@ -174,7 +117,7 @@ impl Item {
     }
 
     /// The parameters that are a name and a type.
-    fn simple_parameters(&self) -> impl Iterator<Item = (&Type, Parameter<'_>)> {
+    pub(crate) fn simple_parameters(&self) -> impl Iterator<Item = (&Type, Parameter<'_>)> {
         self.sig.inputs.iter().filter_map(|input| {
             let FnArg::Typed(PatType { attrs, pat, ty, .. }) = input else {
                 return None;
@@ -188,10 +131,8 @@ impl Item {
             else {
                 return None;
             };
-            let is_condition =
-                |attr: &&Attribute| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr");
             let parameter = Parameter {
-                conditions: attrs.iter().filter(is_condition).collect(),
+                conditions: conditions(attrs),
                 mutability: mutability.as_ref(),
                 name,
             };
@@ -242,43 +183,43 @@ pub(crate) struct Parameter<'a> {
     pub(crate) name: &'a Ident,
 }
 
-/// Whether there is a reference without a lifetime, or the lifetime `'_`.
-fn has_unnamed_lifetime(tokens: TokenStream) -> bool {
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        let next = tokens.peek();
-        let found = match token {
-            TokenTree::Group(group) => has_unnamed_lifetime(group.stream()),
-            TokenTree::Punct(punct) => match (punct.as_char(), next) {
-                ('&', Some(TokenTree::Punct(next))) => next.as_char() != '\'',
-                ('&', _) => true,
-                ('\'', Some(TokenTree::Ident(name))) => name == "_",
-                _ => false,
-            },
-            _ => false,
-        };
-        if found {
-            return true;
-        }
-    }
-    false
+pub(crate) fn conditions(attrs: &[Attribute]) -> Vec<&Attribute> {
+    let is_condition =
+        |attr: &&Attribute| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr");
+    attrs.iter().filter(is_condition).collect()
 }
 
-fn bound(pat: &Pat, names: &mut Vec<String>) {
+/// The names that a parameter binds.
+pub(crate) fn bound(input: &FnArg) -> Vec<Ident> {
+    let mut names = Vec::new();
+    match input {
+        FnArg::Receiver(receiver) => names.push(Ident::new("self", receiver.self_token.span)),
+        FnArg::Typed(typed) => bound_in(&typed.pat, &mut names),
+    }
+    names
+}
+
+fn bound_in(pat: &Pat, names: &mut Vec<Ident>) {
+    let mut all = |pats: &Punctuated<Pat, Token![,]>| {
+        pats.iter().for_each(|pat| bound_in(pat, names));
+    };
     match pat {
         Pat::Ident(pat) => {
-            names.push(pat.ident.to_string().trim_start_matches("r#").to_owned());
+            names.push(pat.ident.clone());
             if let Some((_, sub)) = &pat.subpat {
-                bound(sub, names);
+                bound_in(sub, names);
             }
         }
-        Pat::Paren(pat) => bound(&pat.pat, names),
-        Pat::Reference(pat) => bound(&pat.pat, names),
-        Pat::Slice(pat) => pat.elems.iter().for_each(|pat| bound(pat, names)),
-        Pat::Struct(pat) => pat.fields.iter().for_each(|field| bound(&field.pat, names)),
-        Pat::Tuple(pat) => pat.elems.iter().for_each(|pat| bound(pat, names)),
-        Pat::TupleStruct(pat) => pat.elems.iter().for_each(|pat| bound(pat, names)),
-        Pat::Type(pat) => bound(&pat.pat, names),
+        Pat::Paren(pat) => bound_in(&pat.pat, names),
+        Pat::Reference(pat) => bound_in(&pat.pat, names),
+        Pat::Slice(pat) => all(&pat.elems),
+        Pat::Struct(pat) => pat
+            .fields
+            .iter()
+            .for_each(|field| bound_in(&field.pat, names)),
+        Pat::Tuple(pat) => all(&pat.elems),
+        Pat::TupleStruct(pat) => all(&pat.elems),
+        Pat::Type(pat) => bound_in(&pat.pat, names),
         _ => {}
     }
 }

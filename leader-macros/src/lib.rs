@@ -6,6 +6,7 @@ mod check;
 mod duration;
 mod expand;
 mod item;
+mod lifetimes;
 mod mentions;
 mod name;
 mod shape;

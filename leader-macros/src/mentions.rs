@@ -32,6 +32,15 @@ pub(crate) fn mentions(code: TokenStream, variable: &Ident) -> Option<Span> {
     None
 }
 
+/// Whether the code has this word anywhere.
+pub(crate) fn names(code: TokenStream, word: &str) -> bool {
+    code.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == word,
+        TokenTree::Group(group) => names(group.stream(), word),
+        _ => false,
+    })
+}
+
 /// What begins an item in which the variables around it are not seen, `self` least of all.
 fn is_item(ident: &Ident) -> bool {
     ident == "impl" || ident == "trait" || ident == "mod"

@@ -1,12 +1,14 @@
 //! What kind of function it is: what it gives, and how that is written.
 
 use proc_macro2::Span;
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{
-    AngleBracketedGenericArguments, CapturedParam, Error, GenericArgument, Lifetime, PathArguments,
-    ReturnType, Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
+    AngleBracketedGenericArguments, CapturedParam, Error, GenericArgument, Ident, Lifetime,
+    PathArguments, ReturnType, Signature, Token, Type, TypeParamBound, TypePath, TypeTraitObject,
 };
+
+use crate::mentions::names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -32,6 +34,8 @@ pub(crate) struct Shape {
     pub(crate) output: Option<Type>,
     /// How long what is returned lives, where that is not as long as all parameters.
     pub(crate) lives: Option<Lifetime>,
+    /// The lifetimes and types that it keeps whatever it `lives`, by `use<..>`.
+    pub(crate) captured: Vec<Ident>,
     /// The return type where it may be written inside a body.
     pub(crate) returned: Option<Type>,
 }
@@ -57,6 +61,7 @@ pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
             wrap: Wrap::Async,
             output: Some(erased(&returned)),
             lives: None,
+            captured: Vec::new(),
             returned: None,
         });
     }
@@ -77,6 +82,7 @@ pub(crate) fn of(sig: &Signature, told: Option<Kind>) -> Result<Shape, Error> {
     Ok(Shape {
         kind,
         lives,
+        captured: captured(&returned),
         wrap,
         output,
         returned: may_be_written.then_some(returned),
@@ -118,6 +124,26 @@ fn leaves_unnamed(bound: &TypeParamBound) -> bool {
         TypeParamBound::PreciseCapture(capture) => !capture.params.iter().any(is_unnamed),
         _ => false,
     }
+}
+
+fn captured(returned: &Type) -> Vec<Ident> {
+    let bounds = match returned {
+        Type::ImplTrait(opaque) => Some(&opaque.bounds),
+        _ => None,
+    };
+    let captures = bounds
+        .into_iter()
+        .flatten()
+        .filter_map(|bound| match bound {
+            TypeParamBound::PreciseCapture(capture) => Some(&capture.params),
+            _ => None,
+        });
+    let named = captures.flatten().filter_map(|param| match param {
+        CapturedParam::Lifetime(named) => Some(named.ident.clone()),
+        CapturedParam::Ident(named) => Some(named.clone()),
+        _ => None,
+    });
+    named.collect()
 }
 
 fn forever() -> Lifetime {
@@ -213,15 +239,7 @@ fn as_type(argument: &GenericArgument) -> Option<&Type> {
 }
 
 fn mentions_impl(ty: &Type) -> bool {
-    quote!(#ty).into_iter().any(is_impl)
-}
-
-fn is_impl(token: proc_macro2::TokenTree) -> bool {
-    match token {
-        proc_macro2::TokenTree::Ident(ident) => ident == "impl",
-        proc_macro2::TokenTree::Group(group) => group.stream().into_iter().any(is_impl),
-        _ => false,
-    }
+    names(ty.to_token_stream(), "impl")
 }
 
 /// The type with `_` for each `impl Trait` in it, since a body may not write that.

@@ -1,15 +1,16 @@
 //! What was probably meant.
 
-/// The candidate that `word` is probably a slip of.
+/// The candidate that `word` is probably a slip of: one that has most of its characters.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let allowed = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    let allowed = (length / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= allowed)
+        .filter(|(distance, _)| *distance <= allowed && *distance < length)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -56,5 +57,6 @@ mod tests {
         assert_eq!(nearest("wiat", keys), Some("wait"));
         assert_eq!(nearest("minlease", keys), Some("min_lease"));
         assert_eq!(nearest("retries", keys), None);
+        assert_eq!(nearest("N", ["n", "x"]), None);
     }
 }

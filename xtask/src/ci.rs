@@ -28,7 +28,7 @@ const STEPS: &[Step] = &[
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
-    ("cost of a poll", bench::poll),
+    ("cost of a poll", bench::show_poll),
     ("tests with TLS", tests_with_tls),
     ("tests on each server", tests_on_each_server),
 ];

@@ -62,6 +62,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         elector = elector.node_id(node_id);
     }
     let elector: Arc<dyn Elector> = Arc::new(elector.connect().await?);
+    let listener = TcpListener::bind(address).await?;
+    println!(
+        "{} listens on {}",
+        elector.node_id(),
+        listener.local_addr()?
+    );
     let scheduler = Arc::new(scheduler::begin(&elector)?);
     let app = App {
         elector: elector.clone(),
@@ -71,12 +77,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
 
     let mut asked_to_end = signal(SignalKind::terminate())?;
-    let listener = TcpListener::bind(address).await?;
-    println!(
-        "{} listens on {}",
-        elector.node_id(),
-        listener.local_addr()?
-    );
     let closing = app.closing.clone();
     let server = axum::serve(listener, app::router(app, management)?)
         .with_graceful_shutdown(closing.clone().cancelled_owned());

@@ -12,18 +12,18 @@ use pin_project_lite::pin_project;
 
 use super::StreamOutcome;
 pub use super::guarded::WhenFailing;
-use super::guarded::{Given, Guarded, Sorted};
+use super::guarded::{Given, Guarded, Sorted, standing};
 use crate::elector::Elector;
 use crate::error::LeaderError;
+use crate::ext::Stood;
 use crate::name::LockName;
 use crate::options::LeaseOptions;
 
 pin_project! {
     /// The stream of an annotated function.
-    #[must_use = "streams do nothing unless polled: nothing is claimed"]
-    pub struct Annotated<'e, S: Stream, F, L> {
+    struct Annotated<W, S: Stream, F, L> {
         #[pin]
-        guarded: Guarded<'e, S, F, L>,
+        guarded: Guarded<W, S, F, L>,
         last_items: LastItems<S::Item, L>,
         over: bool,
     }
@@ -88,30 +88,34 @@ impl<T, L> fmt::Debug for LastItems<T, L> {
     }
 }
 
-/// What the attribute makes of the body.
-pub fn guard_stream<'e, E, O, S, F, L>(
+/// What the attribute makes of the body. It has no lifetime of its own, so that an elector of a generic type needs no
+/// bound for it.
+#[must_use = "streams do nothing unless polled: nothing is claimed"]
+pub fn guard_stream<E, O, S, F, L>(
     elector: Result<E, LeaderError>,
     name: Result<LockName, LeaderError>,
     options: Result<O, LeaderError>,
     when_failing: WhenFailing,
     last_items: LastItems<S::Item, L>,
     make: F,
-) -> Annotated<'e, S, F, L>
+) -> impl FusedStream<Item = S::Item>
 where
-    E: Elector + 'e,
-    O: Borrow<LeaseOptions> + Send + Sync + 'e,
+    E: Elector,
+    O: Borrow<LeaseOptions> + Send + Sync,
     S: Stream,
     F: FnOnce() -> S,
 {
+    let standing = Box::pin(standing(elector, name, options));
     Annotated {
-        guarded: Guarded::new(elector, name, options, when_failing, make),
+        guarded: Guarded::new(standing, when_failing, make),
         last_items,
         over: false,
     }
 }
 
-impl<S, F, L> Stream for Annotated<'_, S, F, L>
+impl<W, S, F, L> Stream for Annotated<W, S, F, L>
 where
+    W: Future<Output = Result<Stood, LeaderError>>,
     S: Stream,
     F: FnOnce() -> S,
 {
@@ -134,18 +138,13 @@ where
     }
 }
 
-impl<S, F, L> FusedStream for Annotated<'_, S, F, L>
+impl<W, S, F, L> FusedStream for Annotated<W, S, F, L>
 where
+    W: Future<Output = Result<Stood, LeaderError>>,
     S: Stream,
     F: FnOnce() -> S,
 {
     fn is_terminated(&self) -> bool {
         self.over
-    }
-}
-
-impl<S: Stream, F, L> fmt::Debug for Annotated<'_, S, F, L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.guarded.describe(f, "Annotated")
     }
 }

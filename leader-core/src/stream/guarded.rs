@@ -26,10 +26,11 @@ use crate::span::Around;
 pin_project! {
     /// What the guarded streams have in common: everything but what their last item is. Made of an `F`, once elected.
     ///
-    /// Of the items nothing is kept but an `L`, so that a stream that is `Send` stays so whatever its items are.
-    pub(crate) struct Guarded<'e, S, F, L> {
+    /// It stands for election by a `W`. Of the items nothing is kept but an `L`, so that a stream that is `Send` stays so
+    /// whatever its items are.
+    pub(crate) struct Guarded<W: ?Sized, S, F, L> {
         #[pin]
-        stage: Stage<'e, S>,
+        stage: Stage<W, S>,
         make: Option<F>,
         when_failing: WhenFailing,
         // Given after the release.
@@ -70,10 +71,10 @@ pub enum WhenFailing {
 
 pin_project! {
     #[project = StageProj]
-    enum Stage<'e, S> {
+    enum Stage<W: ?Sized, S> {
         // Has not been polled, or stands for election.
         Standing {
-            standing: BoxFuture<'e, Result<Stood, LeaderError>>,
+            standing: Pin<Box<W>>,
         },
         // In the order in which they are dropped: the inner stream before the lease.
         Leading {
@@ -97,23 +98,30 @@ pin_project! {
     }
 }
 
-impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
-    pub(crate) fn new<E, O>(
-        elector: Result<E, LeaderError>,
-        name: Result<LockName, LeaderError>,
-        options: Result<O, LeaderError>,
-        when_failing: WhenFailing,
-        make: F,
-    ) -> Self
-    where
-        E: Elector + 'e,
-        O: Borrow<LeaseOptions> + Send + Sync + 'e,
-    {
-        let standing = async move { stand(&elector?, name?, options?.borrow()).await };
+/// To stand for election, of any elector.
+pub(crate) type Standing<'e> = dyn Future<Output = Result<Stood, LeaderError>> + Send + 'e;
+
+/// Stands for election with what the call has given.
+pub(crate) async fn standing<E, O>(
+    elector: Result<E, LeaderError>,
+    name: Result<LockName, LeaderError>,
+    options: Result<O, LeaderError>,
+) -> Result<Stood, LeaderError>
+where
+    E: Elector,
+    O: Borrow<LeaseOptions> + Send + Sync,
+{
+    stand(&elector?, name?, options?.borrow()).await
+}
+
+impl<W, S, F, L> Guarded<W, S, F, L>
+where
+    W: Future<Output = Result<Stood, LeaderError>> + ?Sized,
+    S: Stream,
+{
+    pub(crate) fn new(standing: Pin<Box<W>>, when_failing: WhenFailing, make: F) -> Self {
         Self {
-            stage: Stage::Standing {
-                standing: Box::pin(standing),
-            },
+            stage: Stage::Standing { standing },
             make: Some(make),
             when_failing,
             last: None,
@@ -247,11 +255,11 @@ impl<'e, S: Stream, F, L> Guarded<'e, S, F, L> {
 }
 
 /// Has stood for election: makes the inner stream, if there is to be one. Else it is over.
-fn begin<'e, S>(
+fn begin<W: ?Sized, S>(
     stood: Result<Stood, LeaderError>,
     when_failing: WhenFailing,
     make: Option<impl FnOnce(Option<LeaseHandle>) -> Option<S>>,
-) -> Result<Stage<'e, S>, StreamOutcome> {
+) -> Result<Stage<W, S>, StreamOutcome> {
     let error = match (stood, make) {
         (Ok(Stood::Leading(hold)), Some(make)) => {
             let handle = hold.handle();
@@ -277,7 +285,7 @@ fn begin<'e, S>(
 }
 
 /// Elected: makes the inner stream.
-fn lead<'e, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<'e, S> {
+fn lead<W: ?Sized, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<W, S> {
     let span = match hold.begin() {
         Ok(span) => span,
         Err(reason) => return end(hold, Ended::Lost(reason).after(|| drop(make))),
@@ -297,7 +305,7 @@ fn lead<'e, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<'e, S> {
 }
 
 /// The inner stream is gone: lets go of the lease.
-fn end<'e, S>(hold: Hold, ended: Ended<StreamOutcome>) -> Stage<'e, S> {
+fn end<W: ?Sized, S>(hold: Hold, ended: Ended<StreamOutcome>) -> Stage<W, S> {
     Stage::Ending {
         ending: Box::pin(hold.conclude(ended)),
     }

@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "a test")]
 
 use async_trait::async_trait;
-use leader::{LocalElector, current_lease, with_elector};
+use leader::{Elector, LocalElector, current_lease, with_elector};
 
 fn is_leading(name: &str) -> bool {
     current_lease().is_some_and(|lease| lease.name().as_str() == name)
@@ -158,6 +158,34 @@ mod signatures {
         Some(())
     }
 
+    // An elector that is there only where it is configured.
+    #[leader_election(name = "cfg", auto_extend, crate = "leader")]
+    pub(super) async fn without(#[cfg(any())] elector: &NotThere) -> Answer<String> {
+        Ok(current_lease().map(|lease| lease.node_id().to_string()))
+    }
+
+    #[leader_election(name = "cfg", crate = "leader")]
+    pub(super) fn without_in_a_future(
+        #[cfg(any())] elector: &NotThere,
+    ) -> impl Future<Output = Answer<String>> {
+        without()
+    }
+
+    #[leader_election(name = "cfg", auto_extend, crate = "leader")]
+    pub(super) fn without_in_a_stream(
+        #[cfg(any())] elector: &NotThere,
+    ) -> impl Stream<Item = Answer<String>> {
+        futures::stream::once(without())
+    }
+
+    #[leader_election(name = "cfg", crate = "leader")]
+    pub(super) async fn with(
+        #[cfg(any())] elector: &NotThere,
+        #[cfg(not(any()))] elector: &super::LocalElector,
+    ) -> Answer<String> {
+        Ok(current_lease().map(|lease| lease.node_id().to_string()))
+    }
+
     // A body whose names are those of the expansion.
     #[leader_election(name = "names:{ended}", elector = elector, crate = "leader")]
     pub(super) fn names(
@@ -230,6 +258,23 @@ mod attributes {
         }
     }
 
+    macro_rules! job {
+        ($name:ident, $title:expr, $lease:expr, $slots:expr, ($($arg:ident: $ty:ty),*), $out:ty, $body:block) => {
+            #[leader_election(name = $title, lease = $lease, slots = $slots, crate = "leader")]
+            pub(super) async fn $name($($arg: $ty),*) -> $out $body
+        };
+    }
+
+    job!(
+        block,
+        "job:{a}",
+        "10s",
+        2,
+        (a: u8),
+        Result<Option<u8>, LeaderError>,
+        { Ok(Some(a)) }
+    );
+
     macro_rules! jobs {
         ($($(#[$attr:meta])* $vis:vis $name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)*) => {
             $(
@@ -287,19 +332,27 @@ async fn d04_what_a_stranger_may_write() {
         assert_eq!(signatures::conditional().await, Some(()));
         let names = signatures::names(&elector, 1, 2, "abc", 4);
         assert_eq!(names.await.unwrap(), Some(10));
+        let current = Some(elector.node_id().to_string());
+        assert_eq!(signatures::without().await.unwrap(), current);
+        assert_eq!(signatures::without_in_a_future().await.unwrap(), current);
+        let items: Vec<_> = signatures::without_in_a_stream().collect().await;
+        assert_eq!(items[0].as_ref().unwrap(), &current);
+        let with = signatures::with(&elector.node("given")).await;
+        assert_eq!(with.unwrap().as_deref(), Some("given"));
     }))
     .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn d04_under_and_over_other_macros() {
-    use attributes::{Job, Settlement, above, below, sum, text};
+    use attributes::{Job, Settlement, above, below, block, sum, text};
 
     let elector = LocalElector::new();
     with_elector(elector.clone(), async {
         assert_eq!(above("four").await.unwrap(), Some(4));
         assert_eq!(below("four").await.unwrap(), Some(4));
         assert_eq!(sum(1, 2).await.unwrap(), Some(3));
+        assert_eq!(block(4).await.unwrap(), Some(4));
         assert_eq!(text("x").await.unwrap().as_deref(), Some("x"));
     })
     .await;

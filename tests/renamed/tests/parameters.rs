@@ -278,12 +278,7 @@ mod keys {
 
     macro_rules! extended {
         ($name:ident, $extended:literal) => {
-            #[leader_election(
-                                                                            name = "flag",
-                                                                            lease = "1s",
-                                                                            auto_extend = $extended,
-                                                                            crate = "leader",
-                                                                        )]
+            #[leader_election(name = "flag", lease = "1s", auto_extend = $extended, crate = "leader")]
             async fn $name() -> Answer<bool> {
                 tokio::time::sleep(std::time::Duration::from_secs(3)).await;
                 Ok(Some(true))

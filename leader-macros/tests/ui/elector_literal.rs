@@ -1,0 +1,10 @@
+use leader_core::{LeaderError, leader_election};
+
+#[leader_election(name = "x", elector = "redis")]
+async fn close() -> Result<(), LeaderError> {
+    Ok(())
+}
+
+fn main() {
+    let _ = close();
+}
