@@ -1,10 +1,9 @@
 //! Five servers, none of which decides alone: no second grant.
 
-use std::error::Error;
 use std::time::Duration;
 
-use leader_core::{ElectorExt, Quorum, RunOutcome, StoreElector};
-use leader_redis::{RedisElector, RedisStore};
+use leader_core::{ElectorExt, LeaderError, RunOutcome};
+use leader_redis::{RedisElector, RedisQuorumElector};
 use leader_tests::Server;
 
 use crate::{COMMAND_TIMEOUT, NAME, Played, options, tell};
@@ -58,17 +57,10 @@ pub(crate) async fn play() -> Played {
     Ok("no second grant while the first one stood".to_owned())
 }
 
-async fn connect(
-    node_id: &str,
-    servers: &[Server],
-) -> Result<StoreElector<Quorum<RedisStore>>, Box<dyn Error>> {
-    let mut stores = Vec::new();
-    for server in servers {
-        let builder = RedisElector::builder()
-            .url(server.url())
-            .command_timeout(COMMAND_TIMEOUT);
-        stores.push(builder.connect_store().await?);
-    }
-    let quorum = StoreElector::builder(Quorum::new(stores)?);
-    Ok(quorum.node_id(node_id).build())
+async fn connect(node_id: &str, servers: &[Server]) -> Result<RedisQuorumElector, LeaderError> {
+    RedisElector::quorum(servers.iter().map(Server::url))
+        .node_id(node_id)
+        .command_timeout(COMMAND_TIMEOUT)
+        .connect()
+        .await
 }

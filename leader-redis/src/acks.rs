@@ -178,7 +178,7 @@ impl Desk {
         if acknowledged.replicas >= u64::from(needed) && acknowledged.by_server {
             return Ok(());
         }
-        let told = self.connection.replication().await;
+        let told = self.connection.info("replication").await;
         Err(Failure::TooFew(Shortage {
             acknowledged: acknowledged.replicas,
             needed,

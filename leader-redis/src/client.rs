@@ -274,6 +274,13 @@ impl Connection {
         is_pong(&pong.await?)
     }
 
+    /// What the server tells of itself in this section.
+    pub(crate) async fn info(&self, section: &'static str) -> Result<Reply, Failure> {
+        let args = vec![section.into()];
+        let limit = self.terms.limit;
+        self.send("INFO", "", args, Visit::Owner, limit).await
+    }
+
     /// Which nodes have which slots, by this one's account.
     async fn slots(&self) -> Result<Reply, Failure> {
         let args = vec!["SLOTS".into()];

@@ -35,6 +35,15 @@ pub(crate) struct Home {
     _own: Option<Arc<OwnRuntime>>,
 }
 
+/// A server of a quorum.
+pub(crate) struct Member {
+    pub(crate) store: RedisStore,
+    /// Why it does not answer, if it does not.
+    pub(crate) why_not: Option<StoreError>,
+    /// By which it knows itself, if it has told.
+    pub(crate) run_id: Option<String>,
+}
+
 impl Home {
     pub(crate) fn new(lodging: Lodging, own: Option<OwnRuntime>) -> Self {
         Self {
@@ -63,26 +72,24 @@ impl Plan {
     }
 
     /// Connects, or goes on trying in the background and says why that is needed.
-    pub(crate) async fn connect_in_time(
-        self,
-        home: Home,
-    ) -> Result<(RedisStore, Option<StoreError>), StoreError> {
+    pub(crate) async fn connect_in_time(self, home: Home) -> Result<Member, StoreError> {
         let (way, terms) = (self.way.clone(), self.terms(&home));
         let connect = async move {
             let (link, why_not) = Link::open_in_time(&way.endpoint(), &terms).await?;
-            let why_not = match why_not {
-                Some(failure) => Some(failure),
-                None => link.ping().await.err(),
-            };
-            Ok((link, why_not))
+            if why_not.is_some() {
+                return Ok((link, why_not, None));
+            }
+            let (pong, run_id) = tokio::join!(link.ping(), link.run_id());
+            Ok((link, pong.err(), run_id))
         };
         // Each of its steps has its limit.
         let connected = home.lodging.spawn(connect).await;
         match connected.unwrap_or_else(|error| Err(Failure::Client(error.to_string()))) {
-            Ok((link, why_not)) => {
-                let why_not = why_not.map(|failure| failure.at(&self.address(), None));
-                Ok((self.store(link, None, home), why_not))
-            }
+            Ok((link, why_not, run_id)) => Ok(Member {
+                why_not: why_not.map(|failure| failure.at(&self.address(), None)),
+                run_id,
+                store: self.store(link, None, home),
+            }),
             Err(failure) => Err(failure.at(&self.address(), None)),
         }
     }

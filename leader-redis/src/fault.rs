@@ -102,7 +102,7 @@ impl Failure {
 
     /// The server is a replica of another one.
     pub(crate) fn is_from_a_replica(&self) -> bool {
-        matches!(self, Self::Refused(words) if code(words) == "READONLY")
+        matches!(self, Self::Refused(words) if code(words) == "READONLY" || words.contains(CANNOT_WAIT))
     }
 
     /// Where the node of a cluster says that the key is, which has come to another slot owner or is about to.
@@ -217,19 +217,23 @@ struct ServerError {
 fn kind_of(words: &str) -> BackendKind {
     match code(words) {
         "READONLY" | "MISCONF" => BackendKind::ReadOnly,
-        "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "NOREPLICAS" => {
-            BackendKind::NotReady
-        }
+        // The last one ends a wait for replicas, as the server becomes one itself.
+        "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "NOREPLICAS"
+        | "UNBLOCKED" => BackendKind::NotReady,
         "OOM" => BackendKind::OutOfMemory,
         "NOPERM" | "NOAUTH" | "WRONGPASS" | "DENIED" => BackendKind::Denied,
         "WRONGTYPE" => BackendKind::WrongType,
         _ if DENIALS.iter().any(|denial| words.contains(denial)) => BackendKind::Denied,
+        _ if words.contains(CANNOT_WAIT) => BackendKind::ReadOnly,
         _ if words.contains("max number of clients") => BackendKind::NotReady,
         // A slot is being moved, and this key of it has moved already, or was not there.
         _ if words.contains("attempted to access a non local key") => BackendKind::NotReady,
         _ => BackendKind::Other,
     }
 }
+
+/// What a replica says to `WAIT` and `WAITAOF`.
+const CANNOT_WAIT: &str = "cannot be used with replica instances";
 
 /// Refusals that have no code of their own: those of commands within scripts, and of logins.
 const DENIALS: [&str; 5] = [
@@ -323,6 +327,14 @@ mod tests {
             ),
             (
                 "MISCONF Redis is configured to save RDB snapshots, but",
+                BackendKind::ReadOnly,
+            ),
+            (
+                "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+                BackendKind::NotReady,
+            ),
+            (
+                "ERR WAIT cannot be used with replica instances. Please also note that",
                 BackendKind::ReadOnly,
             ),
             (

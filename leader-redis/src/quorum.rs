@@ -1,16 +1,16 @@
 //! [`RedisQuorumElector`]: the engine on several independent servers, of which a majority decides.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use futures::future::join_all;
-use leader_core::store::StoreError;
+use leader_core::store::{LeaseStore, StoreError};
 use leader_core::{LeaderError, NodeId, Quorum, Step, StoreElector};
 
 use crate::builder::RedisElectorBuilder;
 use crate::client::Layout;
-use crate::connect::Plan;
+use crate::connect::{Member, Plan};
 use crate::protocol::Protocol;
 use crate::store::RedisStore;
 
@@ -150,7 +150,7 @@ impl RedisQuorumBuilder {
     ///
     /// - [`LeaderError::InvalidOptions`] names the option that cannot be honoured; nothing was sent then. Fewer than three
     ///   servers are refused, one that stands twice in the list, and whatever is no server of its own: clusters and
-    ///   sentinels.
+    ///   sentinels. One that has two names is refused when it was asked, if it answers now and this user may ask it (`INFO`).
     /// - [`LeaderError::Backend`] with [`Step::Connect`] within twice the command timeout when no majority answers; it says
     ///   for each server why not. Nothing is left behind.
     /// - [`LeaderError::NoRuntime`] outside a Tokio runtime, unless `own_runtime` is set.
@@ -193,20 +193,23 @@ impl RedisQuorumBuilder {
         let connected = plans
             .into_iter()
             .map(|plan| plan.connect_in_time(home.clone()));
+        let connected: Result<Vec<Member>, StoreError> =
+            join_all(connected).await.into_iter().collect();
+        let members =
+            connected.map_err(|error| LeaderError::backend(Step::Connect, None, error))?;
+        if let Err(error) = check_independence(&members) {
+            join_all(members.iter().map(|member| member.store.close())).await;
+            return Err(error);
+        }
         let (mut stores, mut down) = (Vec::new(), Vec::new());
-        for connected in join_all(connected).await {
-            match connected {
-                Ok((store, why_not)) => {
-                    down.extend(why_not);
-                    stores.push(store);
-                }
-                Err(error) => return Err(LeaderError::backend(Step::Connect, None, error)),
-            }
+        for member in members {
+            down.extend(member.why_not);
+            stores.push(member.store);
         }
         let quorum = Quorum::new(stores)?;
         if down.len() > quorum.tolerates() {
             let error = too_few(&quorum, &down);
-            leader_core::store::LeaseStore::close(&quorum).await;
+            quorum.close().await;
             return Err(LeaderError::backend(Step::Connect, None, error));
         }
         for error in down {
@@ -245,6 +248,22 @@ impl RedisQuorumBuilder {
         }
         Ok(plans)
     }
+}
+
+/// Two names of one server would give it two votes.
+fn check_independence(members: &[Member]) -> Result<(), LeaderError> {
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for member in members {
+        let Some(run_id) = &member.run_id else {
+            continue;
+        };
+        let address = member.store.address();
+        if let Some(other) = known.insert(run_id, address) {
+            let reason = format!("{other} and {address} are the same server, which has one vote");
+            return Err(LeaderError::invalid_options("quorum", reason));
+        }
+    }
+    Ok(())
 }
 
 /// Why there is no majority.

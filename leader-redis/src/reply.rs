@@ -246,6 +246,16 @@ pub(crate) fn online_replicas(reply: &Reply) -> Option<usize> {
     )
 }
 
+/// The name that a server has given itself, in its answer to `INFO server`.
+pub(crate) fn run_id(reply: &Reply) -> Option<String> {
+    let Reply::Text(info) = reply else {
+        return None;
+    };
+    let mut lines = info.lines();
+    let run_id = lines.find_map(|line| line.strip_prefix("run_id:"))?.trim();
+    (!run_id.is_empty()).then(|| run_id.to_owned())
+}
+
 /// A list that starts with a word.
 fn known(reply: &Reply) -> Result<(&str, &[Reply]), Oddity> {
     let Reply::List(list) = reply else {

@@ -126,6 +126,11 @@ impl RedisStore {
         failure.into().at_value(&self.inner.address, key)
     }
 
+    /// Where the server is, for people.
+    pub(crate) fn address(&self) -> &str {
+        &self.inner.address
+    }
+
     /// The runtime on which the connections live.
     pub(crate) fn runtime(&self) -> &Handle {
         self.inner.home.lodging.handle()

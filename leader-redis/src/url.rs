@@ -15,9 +15,9 @@ pub(crate) fn endpoint(url: &str) -> Result<Endpoint, LeaderError> {
 /// Whether a URL that was read asks for TLS.
 #[cfg(feature = "__tls")]
 pub(crate) fn asks_for_tls(url: &str) -> bool {
-    let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
-    scheme
-        .is_some_and(|scheme| matches!(scheme.to_ascii_lowercase().as_str(), "rediss" | "valkeys"))
+    let scheme = url.split("://").next().unwrap_or_default();
+    let server = scheme.trim().split('-').next().unwrap_or_default();
+    matches!(server.to_ascii_lowercase().as_str(), "rediss" | "valkeys")
 }
 
 fn read(url: &str) -> Result<Endpoint, String> {
@@ -248,6 +248,8 @@ mod tests {
             let endpoint = endpoint(url);
             if TLS {
                 assert!(endpoint.is_ok(), "{url}");
+                #[cfg(feature = "__tls")]
+                assert!(asks_for_tls(url), "{url} would go without");
             } else {
                 let told = endpoint.expect_err(url).to_string();
                 assert!(told.contains("enable-rustls"), "{url} gave {told}");

@@ -109,7 +109,7 @@ impl ServerBuilder {
     }
 
     /// A sentinel, which watches over nothing yet.
-    pub(crate) fn sentinel(mut self) -> Self {
+    pub fn sentinel(mut self) -> Self {
         self.settings.role = Role::Sentinel;
         self
     }

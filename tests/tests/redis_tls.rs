@@ -1,6 +1,7 @@
 //! TLS: everything goes by it, only whom we trust is spoken to, and what is wrong is said soon.
 #![cfg(feature = "tls")]
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use futures::StreamExt;
 use leader_core::{BackendKind, ElectorExt, LeaderError, LeaderEvent, Step};
 use leader_redis::{RedisElector, RedisElectorBuilder};
 use leader_tests::{
-    Authority, Server, at_once, elector_at, is_skipped, lead, ms, options, patient, until, waiting,
+    Authority, Server, at_once, elector_at, is_skipped, lead, ms, options, patient, quorum_at,
+    until, waiting,
 };
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
@@ -137,18 +139,30 @@ async fn a_certificate_that_is_not_to_be_trusted_is_refused() {
     }
 }
 
+/// Each URL that asks for TLS, of a server, a cluster, and a primary behind sentinels.
+fn urls_at(addr: SocketAddr) -> [String; 3] {
+    [
+        format!("rediss://:pa55word@{addr}"),
+        format!("rediss-cluster://:pa55word@{addr}"),
+        format!(
+            "valkeys-sentinel://:pa55word@{addr}?sentinelServiceName=x&sentinelPassword=pa55word"
+        ),
+    ]
+}
+
 #[tokio::test]
 async fn a_server_without_tls_is_refused_and_told_nothing() {
     let authority = Authority::new();
     let server = Server::start().await;
-    let address = server.addr();
-    let url = format!("rediss://:pa55word@{address}");
-    refusal(trusting(&url, &authority).command_timeout(ms(500))).await;
+    for url in urls_at(server.addr()) {
+        refusal(elector_at(&url).command_timeout(ms(500))).await;
+        refusal(trusting(&url, &authority).command_timeout(ms(500))).await;
+    }
     assert_eq!(server.command_calls("auth").await, 0);
 
     // All that goes over the wire begins a handshake.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("rediss://:pa55word@{}", listener.local_addr().unwrap());
+    let urls = urls_at(listener.local_addr().unwrap());
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listening = tokio::spawn({
         let heard = heard.clone();
@@ -161,10 +175,13 @@ async fn a_server_without_tls_is_refused_and_told_nothing() {
             }
         }
     });
-    refusal(trusting(&url, &authority).command_timeout(ms(500))).await;
+    for url in urls {
+        let before = heard.lock().await.len();
+        refusal(trusting(&url, &authority).command_timeout(ms(500))).await;
+        assert!(heard.lock().await.len() > before, "{url} sent nothing");
+    }
     listening.abort();
     let heard = heard.lock().await;
-    assert!(!heard.is_empty());
     for bytes in heard.iter() {
         assert_eq!(
             bytes.first(),
@@ -173,6 +190,97 @@ async fn a_server_without_tls_is_refused_and_told_nothing() {
             String::from_utf8_lossy(bytes)
         );
     }
+}
+
+#[tokio::test]
+async fn a_cluster_is_spoken_to_by_tls() {
+    let authority = Authority::new();
+    let builder = Server::builder().tls(&authority.issue(&HOSTS), "no");
+    let cluster = [("--cluster-enabled", "yes"), ("--tls-cluster", "yes")];
+    let builder = cluster.iter().fold(builder, |builder, (option, value)| {
+        builder.arg(option).arg(value)
+    });
+    let server = builder.start().await;
+    let slots: Vec<String> = (0..16_384).map(|slot| slot.to_string()).collect();
+    let mut all = vec!["CLUSTER", "ADDSLOTS"];
+    all.extend(slots.iter().map(String::as_str));
+    server.command(&all).await;
+    until("it serves all slots", LIMIT, async || {
+        let info = server.command(&["CLUSTER", "INFO"]).await.text();
+        info.contains("cluster_state:ok")
+    })
+    .await;
+
+    let url = server.tls_url("localhost");
+    let url = url.replace("rediss://", "rediss-cluster://");
+    a_waiter_is_woken_by_tls(&url, &authority, &server).await;
+}
+
+#[tokio::test]
+async fn sentinels_and_their_primary_are_spoken_to_by_tls() {
+    let authority = Authority::new();
+    let certificate = authority.issue(&HOSTS);
+    let server = Server::builder().tls(&certificate, "no").start().await;
+    // What a sentinel watches over it asks by TLS, and so it names that port.
+    let sentinel = Server::builder().sentinel().tls(&certificate, "no");
+    let sentinel = sentinel.arg("--tls-replication").arg("yes").start().await;
+    let port = server.tls_url("localhost");
+    let port = port.rsplit(':').next().unwrap_or_default();
+    let watched = ["SENTINEL", "MONITOR", "billing", "127.0.0.1", port, "1"];
+    assert_eq!(sentinel.command(&watched).await.text(), "OK");
+
+    let url = sentinel.tls_url("localhost");
+    let url = url.replace("rediss://", "rediss-sentinel://");
+    let url = url + "?sentinelServiceName=billing";
+    a_waiter_is_woken_by_tls(&url, &authority, &server).await;
+}
+
+/// Two candidates at `url`, which leads to `server`: one waits, and is woken. Nothing of it goes without TLS.
+async fn a_waiter_is_woken_by_tls(url: &str, authority: &Authority, server: &Server) {
+    let holder = connect(trusting(url, authority)).await;
+    let waiter = connect(trusting(url, authority)).await;
+    let lease = lead(&holder, "x", &at_once()).await;
+    let waiting = tokio::spawn(async move { lead(&waiter, "x", &patient()).await });
+    until("the waiter listens", LIMIT, async || {
+        let mut listens = false;
+        for kind in ["CHANNELS", "SHARDCHANNELS"] {
+            let channels = server.command(&["PUBSUB", kind, "leader:*"]).await;
+            listens |= channels.error().is_none() && !channels.array().is_empty();
+        }
+        listens
+    })
+    .await;
+    let list = server.command(&["CLIENT", "LIST"]).await.text();
+    let plain = format!("laddr={} ", server.addr());
+    let plain = list.lines().filter(|line| line.contains(&plain));
+    assert_eq!(plain.count(), 1, "the harness and somebody else: {list}");
+    lease.release().await.unwrap();
+    let next = tokio::time::timeout(LIMIT, waiting).await;
+    drop(next.expect("woken").unwrap());
+}
+
+#[tokio::test]
+async fn the_servers_of_a_quorum_are_spoken_to_by_tls() {
+    let authority = Authority::new();
+    let certificate = authority.issue(&HOSTS);
+    let own = authority.issue(&["billing"]);
+    let start = || Server::builder().tls(&certificate, "yes").start();
+    let servers = [start().await, start().await, start().await];
+    let mut urls = servers.each_ref().map(|server| server.tls_url("localhost"));
+    let quorum = |urls: &[String; 3]| {
+        let builder = quorum_at(urls.clone()).ca_certificates(authority.pem());
+        let builder = builder.client_certificate(own.chain.clone(), own.key.clone());
+        builder.command_timeout(Duration::from_secs(5))
+    };
+    let elector = quorum(&urls).connect().await.expect("all answer");
+    drop(lead(&elector, "x", &at_once()).await);
+    for server in &servers {
+        assert_eq!(by_tls(server).await, (1, 0));
+    }
+    // Not even one of them goes without.
+    urls[2] = servers[2].url();
+    let error = quorum(&urls).connect().await.unwrap_err();
+    assert!(error.to_string().contains("asks for no TLS"), "{error}");
 }
 
 #[tokio::test]

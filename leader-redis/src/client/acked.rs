@@ -82,18 +82,24 @@ pub(crate) struct Acked {
     pub(crate) waited: Result<Reply, Failure>,
 }
 
+impl Acked {
+    /// Before the first call or between two of them.
+    fn script_was_forgotten(&self) -> bool {
+        let mut answers = self.answers.iter();
+        answers.any(|answer| matches!(answer, Err(failure) if failure.is_unknown_script()))
+    }
+}
+
 impl Connection {
-    /// Runs a script once for each call, then waits.
+    /// Runs a script once for each call, then waits. A call may be run twice, where the server forgets scripts meanwhile.
     pub(crate) async fn run_and_wait(&self, script: &Script, calls: &[Call], wait: Wait) -> Acked {
         let (by_digest, by_source) = (("EVALSHA", script.digest()), ("EVAL", script.source()));
         let acked = self.pipeline(by_digest, by_digest, calls, wait).await;
-        match acked.answers.first() {
-            // What was waited for is then nothing, or what was written before.
-            Some(Err(failure)) if failure.is_unknown_script() => {
-                self.pipeline(by_source, by_digest, calls, wait).await
-            }
-            _ => acked,
+        if acked.script_was_forgotten() {
+            // What was waited for is then nothing, or what was written before. What was run is run again.
+            return self.pipeline(by_source, by_digest, calls, wait).await;
         }
+        acked
     }
 
     async fn pipeline(
@@ -179,11 +185,22 @@ impl Connection {
             answer => answer.map(|_| ()),
         }
     }
+}
 
-    /// What the server tells of its replicas.
-    pub(crate) async fn replication(&self) -> Result<Reply, Failure> {
-        let args = vec!["replication".into()];
-        self.send("INFO", "", args, Visit::Owner, self.terms.limit)
-            .await
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody can ask a real server to forget in the middle of a pipeline.
+    #[test]
+    fn h04_a_script_that_is_forgotten_between_two_calls_is_noticed() {
+        let forgotten = || Err(Failure::Refused("NOSCRIPT No matching script.".to_owned()));
+        let acked = |answers| Acked {
+            answers,
+            waited: Ok(Reply::Number(1)),
+        };
+        assert!(acked(vec![forgotten(), forgotten()]).script_was_forgotten());
+        assert!(acked(vec![Ok(Reply::Nil), forgotten()]).script_was_forgotten());
+        assert!(!acked(vec![Ok(Reply::Nil), Ok(Reply::Nil)]).script_was_forgotten());
     }
 }

@@ -11,7 +11,7 @@ use super::cluster::Cluster;
 use super::topology::Topology;
 use super::{Arg, Connection, Endpoint, Incidents, Layout, Purpose, Shared, Terms, slot_of};
 use crate::fault::Failure;
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use crate::script::Script;
 
 /// What the store talks through.
@@ -117,6 +117,14 @@ impl Link {
         }
     }
 
+    /// The name that a server has given itself as it started, if it tells.
+    pub(crate) async fn run_id(&self) -> Option<String> {
+        match self {
+            Self::One(connection) => reply::run_id(&connection.info("server").await.ok()?),
+            Self::Many(_) => None,
+        }
+    }
+
     /// Asks for a sign of life.
     pub(crate) async fn ping(&self) -> Result<(), Failure> {
         match self {
@@ -162,7 +170,7 @@ impl Link {
             },
             Self::Many(cluster) => {
                 let each = channels.into_iter().map(async |channel| {
-                    let answer = cluster.renew(&channel).await;
+                    let answer = cluster.renew(&channel).boxed().await;
                     answer.map(|()| channel)
                 });
                 let (mut done, mut result) = (Vec::new(), Ok(()));

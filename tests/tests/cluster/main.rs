@@ -12,14 +12,13 @@ mod wakeups;
 use std::time::Duration;
 
 use leader_redis::{RedisElector, RedisElectorBuilder};
-use leader_tests::{Cluster, until};
+use leader_tests::{Cluster, elector_at, until};
 
 /// A shared machine stalls for longer than a cluster does.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn builder(cluster: &Cluster, node_id: &str) -> RedisElectorBuilder {
-    RedisElector::builder()
-        .url(cluster.url())
+    elector_at(cluster.url())
         .node_id(node_id)
         .command_timeout(Duration::from_secs(1))
 }

@@ -3,4 +3,5 @@
 mod conformance;
 mod connect;
 mod elections;
+mod returns;
 mod servers;

@@ -3,6 +3,7 @@
 mod accident;
 mod conformance;
 mod connect;
+mod demotion;
 mod group;
 mod shortage;
 mod steps;

@@ -6,7 +6,7 @@ use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, LeaseStore, Release, StoreError,
 };
 use leader_core::{FencingToken, LockName, NodeId, Token};
-use leader_redis::{RedisElector, RedisElectorBuilder, RedisStore};
+use leader_redis::{RedisElectorBuilder, RedisStore};
 use leader_tests::{Proxy, Server, until};
 
 /// A lease that does not end during a test.
@@ -44,8 +44,7 @@ impl Pair {
 
 /// An elector whose commands a busy machine does not fail by chance.
 pub(crate) fn elector_at(url: &str) -> RedisElectorBuilder {
-    let builder = RedisElector::builder().url(url);
-    builder.command_timeout(Duration::from_secs(5))
+    leader_tests::elector_at(url).command_timeout(Duration::from_secs(5))
 }
 
 /// A store that needs one replica, within `limit`.

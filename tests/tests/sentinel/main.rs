@@ -8,14 +8,13 @@ mod failover;
 use std::time::Duration;
 
 use leader_redis::{RedisElector, RedisElectorBuilder};
-use leader_tests::Sentinels;
+use leader_tests::{Sentinels, elector_at};
 
 /// A shared machine stalls for longer than servers do.
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn builder(all: &Sentinels, node_id: &str) -> RedisElectorBuilder {
-    RedisElector::builder()
-        .url(all.url())
+    elector_at(all.url())
         .node_id(node_id)
         .command_timeout(Duration::from_secs(1))
 }
