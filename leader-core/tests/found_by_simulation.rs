@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use leader_core::store::{
-    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
-    Revision, StoreError, Watching,
+    Claim, ClaimReply, ExtendReply, Extension, Granted, Hint, HintSender, LeaseStore, Release,
+    ReleaseReply, Revision, StoreError, Watching,
 };
+use leader_core::testing::{Fault, FaultyStore};
 use leader_core::{
     BackendKind, ElectorExt, Events, Holder, LeaderError, LeaderEvent, LeaseOptions, LocalElector,
-    LocalStore, LockName, StoreElector,
+    LocalStore, LockName, NodeId, Quorum, Step, StoreElector, Token,
 };
 
 use tokio::time::Instant;
@@ -372,5 +373,43 @@ impl LeaseStore for Slow {
 
     fn command_timeout(&self) -> Duration {
         self.store.command_timeout()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_a_node_has_lost_is_not_written_again_after_the_release() {
+    let nodes: Vec<_> = (0..5)
+        .map(|_| FaultyStore::new(LocalStore::new()))
+        .collect();
+    let quorum = Quorum::new(nodes.clone()).unwrap();
+    let (name, node_id) = (LockName::new("x").unwrap(), NodeId::new("a"));
+    let (token, lease) = (Token::random(), ms(60_000));
+    let claim = Claim::new(name.clone(), node_id.clone(), token, lease);
+    let Ok(ClaimReply::Granted { slot, fence }) = quorum.claim(&claim).await else {
+        panic!("nobody else stands");
+    };
+    for node in &nodes[3..] {
+        node.inner().evict(&name).await.unwrap();
+    }
+    // The extension is answered when the release is over.
+    for node in &nodes[..3] {
+        node.faults().once(Step::Extend, Fault::DelayReply(ms(200)));
+    }
+    let granted = Granted::new(node_id, 1, fence);
+    let extension = [Extension::new(name.clone(), token, slot, lease).of(granted)];
+    let release = Release::new(name.clone(), token, slot);
+    let (extended, released) = tokio::join!(quorum.extend(&extension), async {
+        tokio::time::sleep(ms(100)).await;
+        quorum.release(&release).await
+    });
+    assert!(
+        matches!(extended[..], [Ok(ExtendReply::Extended)]),
+        "{extended:?}"
+    );
+    released.unwrap();
+    tokio::time::sleep(ms(500)).await;
+    for node in &nodes {
+        let left = node.inner().inspect(&name).await.unwrap();
+        assert!(left.is_empty(), "{left:?}");
     }
 }

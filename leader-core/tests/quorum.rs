@@ -454,32 +454,3 @@ async fn what_a_failed_round_was_granted_is_free_when_the_next_one_does_not_hear
     let taken: Vec<usize> = slots(&nodes).await.iter().map(Vec::len).collect();
     assert_eq!(taken, [0, 1, 1, 1, 0]);
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_record_that_a_node_has_lost_is_not_written_again_after_the_release() {
-    let (quorum, nodes) = five();
-    let holder = claim(Token::random());
-    let (slot, fence) = granted(&quorum, &holder).await;
-    for node in &nodes[3..] {
-        node.inner().evict(&name()).await.unwrap();
-    }
-    // The extension is answered when the release is over.
-    for node in &nodes[..3] {
-        node.faults()
-            .once(Step::Extend, Fault::DelayReply(LIMIT / 2));
-    }
-    let granted = Granted::new(NodeId::new("a"), 1, fence);
-    let extension = [Extension::new(name(), holder.token, slot, LEASE).of(granted)];
-    let release = Release::new(name(), holder.token, slot);
-    let (extended, released) = tokio::join!(quorum.extend(&extension), async {
-        tokio::time::sleep(LIMIT / 4).await;
-        quorum.release(&release).await
-    });
-    assert!(
-        matches!(extended[..], [Ok(ExtendReply::Extended)]),
-        "{extended:?}"
-    );
-    released.unwrap();
-    tokio::time::sleep(LIMIT).await;
-    assert!(slots(&nodes).await.iter().all(Vec::is_empty));
-}

@@ -3,22 +3,46 @@
 #![allow(missing_docs, reason = "a test")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use leader_sim::{Plan, Tracing, play, quorum, shrink};
 
 /// How many seeds; `cargo xtask sim` plays more, optimised.
 const SEEDS: u64 = 3_000;
 
+/// A slow machine plays those that it has begun by then, and some at least.
+const TIME: Duration = Duration::from_secs(40);
+const AT_LEAST: u64 = 50;
+
+/// Seeds from 0 on, for several threads.
+struct Seeds {
+    next: AtomicU64,
+    end: u64,
+    begun: Instant,
+}
+
+impl Seeds {
+    fn up_to(end: u64) -> Self {
+        Self {
+            next: AtomicU64::new(0),
+            end,
+            begun: Instant::now(),
+        }
+    }
+
+    fn next(&self) -> Option<u64> {
+        let seed = self.next.fetch_add(1, Ordering::Relaxed);
+        let is_late = seed >= AT_LEAST && self.begun.elapsed() > TIME;
+        (seed < self.end && !is_late).then_some(seed)
+    }
+}
+
 #[test]
 fn some_thousand_seeds_end_clean() {
-    let next = AtomicU64::new(0);
+    let seeds = Seeds::up_to(SEEDS);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let play_some = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= SEEDS {
-                return;
-            }
+        while let Some(seed) = seeds.next() {
             if let Some(violation) = play(&Plan::of(seed), Tracing::Off).violation {
                 panic!("seed {seed}: {violation:?}; see `cargo xtask sim --seed {seed} --trace`");
             }
@@ -73,20 +97,16 @@ fn a_plan_that_does_not_fail_is_not_shrunk() {
     assert_eq!(shrink(&plan), plan);
 }
 
-/// How many seeds on a quorum, each of which has five servers to move.
-const QUORUM_SEEDS: u64 = 200;
+/// How many seeds on a quorum, each of which has up to five servers to move.
+const QUORUM_SEEDS: u64 = 1_000;
 
 #[test]
 fn some_hundred_seeds_on_a_quorum_end_clean() {
-    let next = AtomicU64::new(0);
+    let seeds = Seeds::up_to(QUORUM_SEEDS);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let play_some = || {
         let mut grants = 0;
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= QUORUM_SEEDS {
-                return grants;
-            }
+        while let Some(seed) = seeds.next() {
             let report = quorum::play(&quorum::Plan::of(seed), Tracing::Off);
             grants += report.grants;
             if let Some(violation) = report.violation {
@@ -95,6 +115,7 @@ fn some_hundred_seeds_on_a_quorum_end_clean() {
                 );
             }
         }
+        grants
     };
     let grants: u64 = std::thread::scope(|scope| {
         let players: Vec<_> = (0..threads).map(|_| scope.spawn(play_some)).collect();
@@ -104,7 +125,7 @@ fn some_hundred_seeds_on_a_quorum_end_clean() {
         });
         ended.sum()
     });
-    assert!(grants > QUORUM_SEEDS, "{grants} grants");
+    assert!(grants > AT_LEAST, "{grants} grants");
 }
 
 #[test]

@@ -141,12 +141,12 @@ fn copy_all(scratch: &Path) -> Done {
         copy_dir(&from.join(dir), &scratch.join(dir)).map_err(text)?;
     }
     let manifest = fs::read_to_string(from.join("Cargo.toml")).map_err(text)?;
-    let members = manifest.lines().find(|line| line.starts_with("members = "));
-    let members = members.ok_or_else(|| "no members in Cargo.toml".to_owned())?;
-    let manifest = manifest.replace(
-        members,
-        "members = [\"leader-core\", \"leader-macros\", \"tests/sim\"]",
-    );
+    let of_the_copy = manifest.lines().map(|line| match line.split_once(" = ") {
+        Some(("members", _)) => "members = [\"leader-core\", \"leader-macros\", \"tests/sim\"]",
+        Some(("default-members", _)) => "",
+        _ => line,
+    });
+    let manifest = of_the_copy.collect::<Vec<_>>().join("\n");
     fs::write(scratch.join("Cargo.toml"), manifest).map_err(text)?;
     fs::copy(from.join("Cargo.lock"), scratch.join("Cargo.lock")).map_err(text)?;
     Ok(())
