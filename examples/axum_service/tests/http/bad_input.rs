@@ -60,6 +60,67 @@ async fn wrong_requests_are_refused_and_change_nothing() {
         ("PUT", resign("scheduler"), token, 405, "method_not_allowed"),
         ("DELETE", STATE.to_owned(), token, 405, "method_not_allowed"),
         ("POST", resign("partner"), token, 409, "no_campaign"),
+        // Outside of the management routes, too.
+        ("GET", "/".to_owned(), None, 404, "not_found"),
+        ("GET", "/nothing/here".to_owned(), None, 404, "not_found"),
+        (
+            "POST",
+            "/metrics".to_owned(),
+            None,
+            405,
+            "method_not_allowed",
+        ),
+        (
+            "PUT",
+            "/health/live".to_owned(),
+            None,
+            405,
+            "method_not_allowed",
+        ),
+        (
+            "DELETE",
+            "/health/ready".to_owned(),
+            None,
+            405,
+            "method_not_allowed",
+        ),
+        (
+            "GET",
+            "/reports/acme".to_owned(),
+            None,
+            405,
+            "method_not_allowed",
+        ),
+        (
+            "POST",
+            "/leader-only".to_owned(),
+            None,
+            405,
+            "method_not_allowed",
+        ),
+        ("POST", "/reports/%FF%FE".to_owned(), None, 400, "bad_path"),
+        (
+            "POST",
+            "/reports/a%00b".to_owned(),
+            None,
+            400,
+            "no_election",
+        ),
+        (
+            "POST",
+            "/reports/%F0%9F%98%80".to_owned(),
+            None,
+            400,
+            "no_election",
+        ),
+        (
+            "POST",
+            format!("/reports/{}", "x".repeat(256)),
+            None,
+            400,
+            "no_election",
+        ),
+        ("POST", "/reports/a/b".to_owned(), None, 404, "not_found"),
     ] {
         let what = format!("{method} {path} with {token:?}");
         let answer = instance.request(method, &path, token).await;
@@ -76,6 +137,19 @@ async fn wrong_requests_are_refused_and_change_nothing() {
         assert!(allow || status != 405, "{what}");
     }
 
+    // A name is found however it is spelled in the path, and a look without a body is a look.
+    for (method, path) in [
+        ("GET", "/%73cheduler"),
+        ("HEAD", "/scheduler"),
+        ("HEAD", ""),
+    ] {
+        let answer = instance
+            .request(method, &format!("{STATE}{path}"), token)
+            .await;
+        assert_eq!(answer.status, 200, "{method} {path}");
+        assert_eq!(answer.text.is_empty(), method == "HEAD", "{method} {path}");
+    }
+
     let after = holders(&instance.state().await, "scheduler");
     assert_eq!(after.len(), 1);
     assert_eq!(after[0]["fence"], before[0]["fence"]);
@@ -90,12 +164,11 @@ async fn without_a_token_there_are_no_management_routes() {
         ("GET", STATE.to_owned()),
         ("POST", format!("{STATE}/scheduler/resign")),
     ] {
-        assert_eq!(instance.request(method, &path, None).await.status, 404);
-        assert_eq!(
-            instance.request(method, &path, Some(TOKEN)).await.status,
-            404
-        );
-        assert_eq!(instance.request(method, &path, Some("")).await.status, 404);
+        for token in [None, Some(TOKEN), Some("")] {
+            let answer = instance.request(method, &path, token).await;
+            assert_eq!(answer.status, 404);
+            assert_eq!(answer.json()["error"], "not_found");
+        }
     }
 }
 
