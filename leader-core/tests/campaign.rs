@@ -282,7 +282,7 @@ async fn a_hundred_campaigns_leave_nothing_behind() {
         let begin = |number| {
             elector.campaign(
                 format!("name-{number}"),
-                &lease().build().unwrap(),
+                lease().build().unwrap(),
                 until_asked,
             )
         };
@@ -292,7 +292,7 @@ async fn a_hundred_campaigns_leave_nothing_behind() {
         until("all lead", || campaigns.iter().all(Campaign::is_leader)).await;
         if shut_down {
             let stops = futures::future::join_all(campaigns.iter().map(Campaign::stop));
-            let (_, stopped) = tokio::join!(elector.shutdown(), stops);
+            let ((), stopped) = tokio::join!(elector.shutdown(), stops);
             assert!(stopped.into_iter().all(|stopped| stopped.is_ok()));
         } else {
             drop(campaigns);
