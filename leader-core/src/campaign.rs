@@ -29,6 +29,7 @@ use crate::error::LeaderError;
 use crate::event::TenureId;
 use crate::lease::LeaseHandle;
 use crate::name::LockName;
+use crate::scope;
 
 /// A candidate that leads for long, made by [`ElectorExt::campaign`](crate::ElectorExt::campaign).
 ///
@@ -115,6 +116,9 @@ impl Campaign {
     /// slot stays taken until that is over. A candidate that does not lead has nothing to hand over, and goes on
     /// standing.
     ///
+    /// The body itself may call this, too. It is not waited for then: this returns at once, with the cancellation token
+    /// fired, and the slot is given back when the body has ended.
+    ///
     /// # Errors
     ///
     /// - [`LeaderError::Backend`]: the store did not confirm the release, which is tried again in the background.
@@ -132,6 +136,9 @@ impl Campaign {
         let Some(lease) = self.shared.resign() else {
             return Ok(());
         };
+        if scope::is_inside(lease.inner()) {
+            return Ok(());
+        }
         let tenure = &lease.inner().id;
         self.body_ends(&mut status, tenure).await?;
         let over = status.wait_for(|status| status.tenure.as_ref() != Some(tenure));
@@ -144,7 +151,7 @@ impl Campaign {
         self.shared.stand();
     }
 
-    /// Ends the campaign: as [`resign`](Self::resign), and it does not stand again.
+    /// Ends the campaign: as [`resign`](Self::resign), and it does not stand again. The body itself may call this, too.
     ///
     /// # Errors
     ///
@@ -157,11 +164,17 @@ impl Campaign {
         let mut status = self.watch();
         self.shared.stop();
         let lease = self.shared.lease();
-        if let Some(lease) = &lease {
-            self.body_ends(&mut status, &lease.inner().id).await?;
+        if lease.is_some_and(|lease| scope::is_inside(lease.inner())) {
+            return Ok(());
+        }
+        // Elected in the same moment, it leads once more, and its body has the grace as any other.
+        let leads = status.wait_for(|status| status.tenure.is_some() || status.end.is_some());
+        let tenure = leads.await.ok().and_then(|status| status.tenure.clone());
+        if let Some(tenure) = &tenure {
+            self.body_ends(&mut status, tenure).await?;
         }
         self.ended().await?;
-        lease.map_or(Ok(()), |lease| self.status().released(&lease.inner().id))
+        tenure.map_or(Ok(()), |tenure| self.status().released(&tenure))
     }
 
     /// Waits until the campaign is over, and says how it ended. It does not end by itself, unless its options say so.

@@ -12,6 +12,7 @@ use pin_project_lite::pin_project;
 use tokio::task;
 
 use crate::elector::{Elector, ElectorId};
+use crate::engine::Tenure;
 use crate::error::LeaderError;
 use crate::lease::LeaseHandle;
 use crate::name::LockName;
@@ -210,13 +211,20 @@ fn frame(lease: Option<LeaseHandle>) -> Arc<Frame> {
 
 /// The lease in force that `elector` holds on `name` with this many slots, however deep.
 pub(crate) fn held_around(elector: ElectorId, name: &LockName, slots: u32) -> Option<LeaseHandle> {
+    around(|tenure| tenure.elector == elector && tenure.slots == slots && tenure.id.name == *name)
+}
+
+/// Whether this is called from what runs under `tenure`, however deep.
+pub(crate) fn is_inside(tenure: &Arc<Tenure>) -> bool {
+    around(|around| Arc::ptr_eq(around, tenure)).is_some()
+}
+
+/// The innermost lease in force that is the one looked for.
+fn around(is: impl Fn(&Arc<Tenure>) -> bool) -> Option<LeaseHandle> {
     innermost(|innermost| {
         let mut next = Some(innermost);
         while let Some(frame) = next {
-            let lease = frame.lease.as_ref().filter(|lease| {
-                let tenure = lease.inner();
-                tenure.elector == elector && tenure.slots == slots && tenure.id.name == *name
-            });
+            let lease = frame.lease.as_ref().filter(|lease| is(lease.inner()));
             if lease.is_some() {
                 return lease.cloned();
             }

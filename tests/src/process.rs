@@ -135,6 +135,11 @@ impl Worker {
         signal::send(&self.child, Signal::TERM);
     }
 
+    /// SIGINT, as Ctrl-C sends it.
+    pub fn interrupt(&self) {
+        signal::send(&self.child, Signal::INT);
+    }
+
     /// How the process ended.
     ///
     /// # Panics

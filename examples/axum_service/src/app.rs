@@ -13,6 +13,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::jobs::Answer;
 use crate::{events, jobs, scheduler};
 
 /// What handlers share. Those that only stand for election take `State<Arc<dyn Elector>>`.
@@ -56,6 +57,18 @@ pub(crate) fn router(app: App, management: Option<ManagementToken>) -> Result<Ro
             .router();
         router = router.nest("/management", management);
     }
+    // Whoever speaks JSON is answered in JSON, also where there is nothing. Routes inside `/management` answer for
+    // themselves: without the token nobody learns what there is.
+    let router = router
+        .method_not_allowed_fallback(async || {
+            let message = "this route takes another method; see `Allow`";
+            Answer::refusal(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                message,
+            )
+        })
+        .fallback(async || Answer::refusal(StatusCode::NOT_FOUND, "not_found", "no such route"));
     Ok(router.with_state(app))
 }
 
@@ -69,12 +82,14 @@ async fn leader_only(State(app): State<App>) -> Json<Value> {
 }
 
 /// A follower is ready to serve. Who comes to its end is not.
-async fn ready(State(app): State<App>) -> StatusCode {
-    if app.closing.is_cancelled() {
-        StatusCode::SERVICE_UNAVAILABLE
-    } else {
+async fn ready(State(app): State<App>) -> Answer {
+    let ready = !app.closing.is_cancelled();
+    let status = if ready {
         StatusCode::OK
-    }
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    Answer(status, json!({ "ready": ready }))
 }
 
 async fn metrics(State(app): State<App>) -> String {

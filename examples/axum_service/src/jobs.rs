@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -15,7 +16,14 @@ pub(crate) const PARTNER: &str = "partner";
 
 /// The response of a handler that may be skipped.
 #[derive(Debug)]
-pub(crate) struct Answer(StatusCode, Value);
+pub(crate) struct Answer(pub(crate) StatusCode, pub(crate) Value);
+
+impl Answer {
+    /// As `leader_axum` says no: a word for programs, a sentence for people.
+    pub(crate) fn refusal(status: StatusCode, error: &str, message: &str) -> Self {
+        Self(status, json!({ "error": error, "message": message }))
+    }
+}
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
@@ -25,26 +33,34 @@ impl IntoResponse for Answer {
 
 impl FromSkip for Answer {
     fn from_skip(skipped: Skipped) -> Self {
-        let body = json!({ "error": "already_running", "on": skipped.holder() });
+        let body = json!({
+            "error": "already_running",
+            "message": "another request of this kind is under way",
+            "on": skipped.holder(),
+        });
         Self(StatusCode::CONFLICT, body)
     }
 }
 
 impl FromLeaderError for Answer {
     fn from_leader_error(error: LeaderError) -> Self {
-        let body = json!({ "error": "no_election", "message": error.to_string() });
-        match error {
-            LeaderError::InvalidName { .. } => Self(StatusCode::BAD_REQUEST, body),
-            _ => Self(StatusCode::SERVICE_UNAVAILABLE, body),
-        }
+        let status = match error {
+            LeaderError::InvalidName { .. } => StatusCode::BAD_REQUEST,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::refusal(status, "no_election", &error.to_string())
     }
 }
 
 pub(crate) async fn report(
     State(elector): State<Arc<dyn Elector>>,
-    Path(tenant): Path<String>,
+    tenant: Result<Path<String>, PathRejection>,
 ) -> Answer {
-    write_report(&elector, &tenant).await
+    match tenant {
+        Ok(Path(tenant)) => write_report(&elector, &tenant).await,
+        // A path that is no text.
+        Err(error) => Answer::refusal(error.status(), "bad_path", &error.body_text()),
+    }
 }
 
 /// One report per tenant at a time, whichever instance was asked. Metrics and spans have `report:{tenant}` as their

@@ -13,7 +13,7 @@
 //! | `jobs.rs` | annotated handlers, and a response type that knows "skipped" and "failed" |
 //! | `scheduler.rs` | a campaign in the background, which ends in good order |
 //! | `events.rs` | server-sent events that end when the service does |
-//! | `main.rs` | start, SIGTERM, end |
+//! | `main.rs` | start, SIGTERM or Ctrl-C, end |
 //!
 //! `state.schema.json` is the JSON schema of `GET /management/leader-election`.
 
@@ -77,6 +77,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
 
     let mut asked_to_end = signal(SignalKind::terminate())?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
     let closing = app.closing.clone();
     let server = axum::serve(listener, app::router(app, management)?)
         .with_graceful_shutdown(closing.clone().cancelled_owned());
@@ -85,6 +86,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tokio::select! {
         ended = &mut server => return Ok(ended??),
         _ = asked_to_end.recv() => {}
+        _ = interrupted.recv() => {}
     }
     // Another leads before this process has closed its last connection: the body first, then the slot.
     if let Err(error) = scheduler.stop().await {

@@ -165,6 +165,7 @@ where
             Err(panic) => Some(body::panicked(panic)),
         };
         let valid = tenure.close();
+        let by_itself = !tenure.is_stopping();
         self.shared.phase(CampaignPhase::Releasing);
         let released = lease.end().await;
         let asked = tenure.is_stopping();
@@ -183,6 +184,10 @@ where
             (Err(LossReason::ShutDown), _) => Some(Revocation::ShutDown),
             (Err(reason), _) => Some(Revocation::Lost(reason)),
             (Ok(()), Some(end)) if !asked => Some(Revocation::Ended(end)),
+            // Asked during the release, when the body had ended already: for good, if the options say so.
+            (Ok(()), Some(end)) if by_itself && self.options.when(&end) == WhenBodyEnds::Stop => {
+                Some(Revocation::Ended(end))
+            }
             (Ok(()), _) => None,
         };
         self.shared.revoked(reason, released)

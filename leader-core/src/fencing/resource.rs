@@ -15,8 +15,7 @@ use crate::token::FencingToken;
 ///   [`Stale`](FencedError::Stale), with both numbers, and changes nothing.
 /// - A write that failed, or whose end is not known, may have been remembered, and may have been made.
 ///
-/// The feature `testing` has a suite that asks this of any implementation:
-/// [`check_fenced_resource`](crate::testing::check_fenced_resource).
+/// The feature `testing` has a suite that asks this of any implementation: `testing::check_fenced_resource`.
 ///
 /// ```
 /// use leader_core::FencingToken;

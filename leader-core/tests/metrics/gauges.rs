@@ -8,7 +8,7 @@ use leader_core::testing::Fault;
 use leader_core::{BackendKind, ElectorExt, LeaseOptions, LocalElector, LocalStore, OnLost, Step};
 use tokio::time::{sleep, timeout};
 
-use crate::support::{LEASE, Metered, candidate, lead, ms, options, s};
+use crate::support::{LEASE, Metered, alone, candidate, lead, ms, options, s};
 
 const LEADING: [Option<i64>; 3] = [Some(1), Some(1), Some(0)];
 const NOTHING: [Option<i64>; 3] = [Some(0), Some(0), Some(0)];
@@ -259,6 +259,7 @@ async fn several_leases_under_one_label_are_one_leader() {
 
 #[tokio::test(start_paused = true)]
 async fn a_recorder_that_comes_late_never_shows_less_than_nobody() {
+    alone();
     let elector = LocalElector::new();
     let lease = lead(&elector, options()).await;
     let mut metered = Metered::new();

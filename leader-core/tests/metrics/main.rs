@@ -5,5 +5,6 @@ mod counts;
 mod gauges;
 #[path = "../life/mod.rs"]
 mod life;
+mod page;
 mod recorders;
 mod support;

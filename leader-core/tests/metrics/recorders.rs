@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::life::a_life;
-use crate::support::{candidate, options};
+use crate::support::{alone, candidate, options};
 use leader_core::{ElectorExt, LeaderError, LocalStore, LossReason};
 use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
@@ -98,6 +98,7 @@ impl HistogramFn for Calls {
 
 #[tokio::test(start_paused = true)]
 async fn recorders_that_panic() {
+    alone();
     for at_once in [true, false] {
         let calls = Arc::new(Calls::default());
         let recorder: &'static Panicking = Box::leak(Box::new(Panicking {

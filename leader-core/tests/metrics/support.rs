@@ -1,6 +1,7 @@
 //! A recorder that can be read, and candidates whose store fails at a word.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use leader_core::testing::{Faults, FaultyStore};
@@ -29,7 +30,21 @@ pub(crate) fn options() -> LeaseOptionsBuilder {
         .name_pattern("report:{tenant}")
 }
 
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    static ALONE: MutexGuard<'static, ()> =
+        ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+}
+
+/// Whether a process leads is one gauge for the whole process, and these tests share its label: where they share a
+/// process as well, one follows the other. A test ends with its thread.
+pub(crate) fn alone() {
+    ALONE.with(|_| ());
+}
+
 pub(crate) fn candidate(store: &LocalStore) -> (Candidate, Faults) {
+    alone();
     let store = FaultyStore::new(store.clone());
     let faults = store.faults();
     let elector = StoreElector::builder(store).shutdown_grace(s(2)).build();
@@ -53,6 +68,7 @@ pub(crate) struct Metered {
 
 impl Metered {
     pub(crate) fn new() -> Self {
+        alone();
         // A test's worth of memory, which the guard can then borrow for as long as it likes.
         let recorder: &'static DebuggingRecorder = Box::leak(Box::new(DebuggingRecorder::new()));
         Self {

@@ -6,6 +6,68 @@ use crate::support::{Instance, TOKEN, holders, leader};
 
 const STATE: &str = "/management/leader-election";
 
+/// Asks for what is refused: with this status, and in JSON.
+async fn refused(
+    instance: &Instance,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    status: u16,
+    error: &str,
+) {
+    let what = format!("{method} {path} with {token:?}");
+    let answer = instance.request(method, path, token).await;
+    assert_eq!(answer.status, status, "{what}: {}", answer.text);
+    assert_eq!(answer.json()["error"], error, "{what}");
+    assert!(answer.json()["message"].is_string(), "{what}");
+    assert!(!answer.text.contains(TOKEN), "{what}: {}", answer.text);
+    assert_eq!(
+        answer.header("www-authenticate").is_some(),
+        status == 401,
+        "{what}"
+    );
+    let allow = answer.header("allow").is_some();
+    assert!(allow || status != 405, "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn routes_for_everybody_refuse_in_json_as_well() {
+    let server = Server::start().await;
+    let instance = Instance::start(&server, "a").await;
+    leader(&[&instance]).await;
+    for (method, path, status, error) in [
+        ("GET", "/".to_owned(), 404, "not_found"),
+        ("GET", "/nothing/here".to_owned(), 404, "not_found"),
+        ("POST", "/metrics".to_owned(), 405, "method_not_allowed"),
+        ("PUT", "/health/live".to_owned(), 405, "method_not_allowed"),
+        (
+            "DELETE",
+            "/health/ready".to_owned(),
+            405,
+            "method_not_allowed",
+        ),
+        ("GET", "/reports/acme".to_owned(), 405, "method_not_allowed"),
+        ("POST", "/leader-only".to_owned(), 405, "method_not_allowed"),
+        ("POST", "/reports/%FF%FE".to_owned(), 400, "bad_path"),
+        ("POST", "/reports/a%00b".to_owned(), 400, "no_election"),
+        (
+            "POST",
+            "/reports/%F0%9F%98%80".to_owned(),
+            400,
+            "no_election",
+        ),
+        (
+            "POST",
+            format!("/reports/{}", "x".repeat(256)),
+            400,
+            "no_election",
+        ),
+        ("POST", "/reports/a/b".to_owned(), 404, "not_found"),
+    ] {
+        refused(&instance, method, &path, None, status, error).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_requests_are_refused_and_change_nothing() {
     let server = Server::start().await;
@@ -61,19 +123,20 @@ async fn wrong_requests_are_refused_and_change_nothing() {
         ("DELETE", STATE.to_owned(), token, 405, "method_not_allowed"),
         ("POST", resign("partner"), token, 409, "no_campaign"),
     ] {
-        let what = format!("{method} {path} with {token:?}");
-        let answer = instance.request(method, &path, token).await;
-        assert_eq!(answer.status, status, "{what}: {}", answer.text);
-        assert_eq!(answer.json()["error"], error, "{what}");
-        assert!(answer.json()["message"].is_string(), "{what}");
-        assert!(!answer.text.contains(TOKEN), "{what}: {}", answer.text);
-        assert_eq!(
-            answer.header("www-authenticate").is_some(),
-            status == 401,
-            "{what}"
-        );
-        let allow = answer.header("allow").is_some();
-        assert!(allow || status != 405, "{what}");
+        refused(&instance, method, &path, token, status, error).await;
+    }
+
+    // A name is found however it is spelled in the path, and a look without a body is a look.
+    for (method, path) in [
+        ("GET", "/%73cheduler"),
+        ("HEAD", "/scheduler"),
+        ("HEAD", ""),
+    ] {
+        let answer = instance
+            .request(method, &format!("{STATE}{path}"), token)
+            .await;
+        assert_eq!(answer.status, 200, "{method} {path}");
+        assert_eq!(answer.text.is_empty(), method == "HEAD", "{method} {path}");
     }
 
     let after = holders(&instance.state().await, "scheduler");
@@ -90,12 +153,11 @@ async fn without_a_token_there_are_no_management_routes() {
         ("GET", STATE.to_owned()),
         ("POST", format!("{STATE}/scheduler/resign")),
     ] {
-        assert_eq!(instance.request(method, &path, None).await.status, 404);
-        assert_eq!(
-            instance.request(method, &path, Some(TOKEN)).await.status,
-            404
-        );
-        assert_eq!(instance.request(method, &path, Some("")).await.status, 404);
+        for token in [None, Some(TOKEN), Some("")] {
+            let answer = instance.request(method, &path, token).await;
+            assert_eq!(answer.status, 404);
+            assert_eq!(answer.json()["error"], "not_found");
+        }
     }
 }
 

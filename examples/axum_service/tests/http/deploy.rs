@@ -95,3 +95,15 @@ async fn sigterm_hands_over_body_first_and_ends_with_a_client_attached() {
     );
     assert!(b.leads().await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_hands_over_like_sigterm() {
+    let server = Server::start().await;
+    let mut a = Instance::start(&server, "a").await;
+    a.process
+        .wait_for_line("scheduling with fencing token", LIMIT)
+        .await;
+    a.process.interrupt();
+    a.process.wait_for_line("handed over", LIMIT).await;
+    assert!(a.process.exit(LIMIT).await.success());
+}
