@@ -202,7 +202,7 @@ async fn all_servers_of_a_quorum_are_spoken_to_by_tls() {
     let ours = authority.issue(&["billing"]);
     let trusting = |authority: &Authority| {
         let builder = leader_tests::quorum_at(urls.clone()).ca_certificates(authority.pem());
-        builder.client_certificate(ours.chain(), ours.key())
+        builder.client_certificate(ours.chain.clone(), ours.key.clone())
     };
     let candidate = trusting(&authority).connect().await.expect("all answer");
     lead(&candidate, "x", &at_once())

@@ -162,7 +162,7 @@ impl Link {
             },
             Self::Many(cluster) => {
                 let each = channels.into_iter().map(async |channel| {
-                    let answer = cluster.renew(&channel).await;
+                    let answer = cluster.renew(&channel).boxed().await;
                     answer.map(|()| channel)
                 });
                 let (mut done, mut result) = (Vec::new(), Ok(()));
