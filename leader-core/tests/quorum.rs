@@ -251,6 +251,22 @@ async fn a03_copies_of_a_claim_are_granted_the_same_whoever_answers_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn d04_the_number_that_is_read_is_the_one_that_was_granted() {
+    let (quorum, nodes) = five();
+    let late = Fault::DelayReply(Duration::from_millis(50));
+    // Those that are ahead were late for the claim, and have numbers of their own; the others are late when it is read.
+    for node in &nodes[3..] {
+        node.faults().once(Step::Claim, late);
+    }
+    let (_, fence) = granted(&quorum, &claim(Token::random())).await;
+    for node in &nodes[1..3] {
+        node.faults().once(Step::Inspect, late);
+    }
+    let holders = quorum.inspect(&name()).await.unwrap();
+    assert_eq!(holders[0].fence(), fence);
+}
+
+#[tokio::test(start_paused = true)]
 async fn e01_a_slot_is_the_same_one_on_a_majority() {
     let (quorum, nodes) = five();
     // Slot 0 is taken on two nodes, by somebody who has given up elsewhere.

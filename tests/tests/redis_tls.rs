@@ -301,6 +301,31 @@ async fn a_server_that_asks_for_a_certificate_gets_ours() {
 }
 
 #[tokio::test]
+async fn all_servers_of_a_quorum_are_spoken_to_by_tls() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let certificate = authority.issue(&HOSTS);
+    let start = || Server::builder().tls(&certificate, "yes").start();
+    let servers = [start().await, start().await, start().await];
+    let urls = servers.each_ref().map(|server| server.tls_url("localhost"));
+    let ours = authority.issue(&["billing"]);
+    let trusting = |authority: &Authority| {
+        let builder = leader_tests::quorum_at(urls.clone()).ca_certificates(authority.pem());
+        builder.client_certificate(ours.chain.clone(), ours.key.clone())
+    };
+    let candidate = trusting(&authority).connect().await.expect("all answer");
+    lead(&candidate, "x", &at_once())
+        .await
+        .release()
+        .await
+        .unwrap();
+    for server in &servers {
+        assert_eq!(by_tls(server).await.0, 1);
+    }
+    let told = trusting(&other).connect().await.unwrap_err().to_string();
+    assert!(told.contains("(TLS)"), "{told}");
+}
+
+#[tokio::test]
 async fn what_is_no_certificate_is_refused_before_anything_is_sent() {
     let authority = Authority::new();
     let own = authority.issue(&["billing"]);

@@ -97,16 +97,18 @@ where
     Err(failure(size, answers.len(), failed))
 }
 
-/// Whether no answer that is still awaited can make a holder one of a majority.
+/// Whether no answer that is still awaited can make a holder one of a majority, or tell which number was granted: that is
+/// the one that a majority has, and nodes that were late for the claim have others.
 fn is_clear(size: Size, seen: &[Vec<Holder>]) -> bool {
     let awaited = size.nodes() - seen.len();
-    let on = |holder: &Holder| {
-        let same =
-            |other: &&Holder| other.slot() == holder.slot() && other.node_id() == holder.node_id();
-        seen.iter().flatten().filter(same).count()
-    };
+    let same = |a: &Holder, b: &Holder| a.slot() == b.slot() && a.node_id() == b.node_id();
+    let same_number = |a: &Holder, b: &Holder| same(a, b) && a.fence() == b.fence();
+    let all = || seen.iter().flatten();
     let undecided = |count: usize| count < size.majority() && count + awaited >= size.majority();
-    !seen.iter().flatten().any(|holder| undecided(on(holder)))
+    !all().any(|holder| {
+        undecided(all().filter(|other| same(holder, other)).count())
+            || undecided(all().filter(|other| same_number(holder, other)).count())
+    })
 }
 
 /// Who holds a slot on a majority.
