@@ -1,6 +1,5 @@
 //! `replica_ack` behind sentinels: whoever is primary has its replicas acknowledge.
 
-use leader_core::ElectorExt;
 use leader_tests::{Sentinels, lead, patient, until};
 
 use super::{LIMIT, builder};
