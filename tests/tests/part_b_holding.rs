@@ -160,7 +160,7 @@ async fn b06_an_extension_of_nothing_is_refused_and_deletes_nothing<W: World>(wo
 
 async fn b07_an_expired_lease_is_not_revived<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let lease = lead(&a, "x", &short(50)).await;
+    let lease = lead(&a, "x", &short(1_000)).await;
     lease.lost().await;
     assert_lost(
         lease.extend(Duration::from_secs(30)).await,

@@ -331,7 +331,7 @@ async fn a07_no_key_is_without_an_expiry() {
         leader_core::LeaseOptions::MAX_LEASE,
     ));
     let _long = lead(&a, "long", &longest).await;
-    let _short = lead(&a, "short", &options(waiting(Duration::ZERO, ms(10)))).await;
+    let _short = lead(&a, "short", &options(waiting(Duration::ZERO, ms(1_000)))).await;
     lead(&a, "over", &at_once()).await.release().await.unwrap();
     let keys = server.command(&["KEYS", "*"]).await;
     assert!(keys.array().len() >= 3, "{keys:?}");
