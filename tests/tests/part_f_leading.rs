@@ -150,7 +150,7 @@ fn noted(
                 sleep(ms(20)).await;
                 lease.ensure_valid().unwrap();
             }
-            noted.1 = true;
+            noted.came_to_its_end();
         }
         .boxed()
     }
@@ -159,6 +159,12 @@ fn noted(
 /// Whether a body came to its end. A campaign outlives a body that panics or is cut short, and goes on as if all were
 /// well; so the count never comes back to 0 then.
 struct Noted(Arc<AtomicUsize>, bool);
+
+impl Noted {
+    fn came_to_its_end(&mut self) {
+        self.1 = true;
+    }
+}
 
 impl Drop for Noted {
     fn drop(&mut self) {
