@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leader_core::{BackendKind, LeaderError};
+use leader_core::{BackendKind, ElectorExt, LeaderError, LeaseOptions};
 use leader_redis::RedisElectorBuilder;
 use leader_tests::{Reply, Server, ServerBuilder};
 
@@ -119,4 +119,29 @@ async fn acknowledged_on_disk_needs_a_server_that_can() {
         error.to_string().contains("acknowledged on disk"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_user_of_the_readmes_rule_and_its_addition_may_do_all_of_it() {
+    let readme = include_str!("../../../README.md");
+    let line = |words: &str| {
+        let line = readme.lines().find(|line| line.contains(words));
+        line.unwrap_or_else(|| panic!("the README has no `{words}`"))
+    };
+    let addition = line("with `replica_ack`");
+    let addition = addition.split('`').nth(1).expect("it stands in ticks");
+    let mut rule = vec!["ACL", "SETUSER"];
+    rule.extend(line("user leader on ").split(' ').skip(1));
+    rule.extend(addition.split(' '));
+    let pair = Pair::start().await;
+    pair.primary.command(&rule).await;
+
+    let url = pair.primary.url_for("leader", "secret");
+    let elector = elector_at(&url).replica_ack(1, LIMIT).connect().await;
+    let elector = elector.expect("the user may connect");
+    let options = LeaseOptions::builder().lease(LONG).build().expect("valid");
+    let lease = elector.try_acquire("invoice-close", &options).await;
+    let lease = lease.expect("the user may").expect("nobody else leads");
+    lease.extend(LONG).await.expect("acknowledged");
+    lease.release().await.expect("released");
 }
