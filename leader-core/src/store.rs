@@ -34,6 +34,10 @@ use crate::token::{FencingToken, Token};
 /// Each name has one number that only grows, its [`Revision`]: every grant and every release takes the next one, as
 /// `max(last + 1, store time in microseconds)`. The revision of a grant is its [`FencingToken`]. The number must
 /// outlive the lease itself for as long as the store reasonably can; the time term covers the rest.
+///
+/// What the engine stands on is that grants exceed all earlier grants, and a release what claims were answered before
+/// it. A [`Quorum`](crate::Quorum) keeps to that alone: it answers a release with the greatest number of the nodes that it
+/// heard, and the next grant need not come from the one that gave it.
 pub trait LeaseStore: Send + Sync + 'static {
     /// Takes a free slot of a name, if fewer than [`Claim::slots`] are taken in all.
     ///
