@@ -14,8 +14,8 @@ const RESP: &str = "LEADER_TEST_RESP";
 pub(crate) enum Extent {
     /// All that touch a server: those of the harness's package but for the stories on the store in memory.
     All,
-    /// What is about the server's own answers: the test programs named after the store. Beside `cargo xtask test`, which
-    /// has run them on the installed server by RESP2.
+    /// What is about the server's own answers: the test programs named after the store, on each server once, by one version
+    /// of the protocol and the other in turn.
     Store,
 }
 
@@ -34,9 +34,9 @@ pub(crate) fn run(servers: &str, extent: Extent, args: &[&str]) -> Done {
     let resps = chosen.map_or_else(|| vec!["2".to_owned(), "3".to_owned()], |resp| vec![resp]);
     let runner = test::runner();
     let mut rounds = Vec::new();
-    for release in &releases {
-        for resp in &resps {
-            if matches!(extent, Extent::Store) && release.is_installed && resp == "2" {
+    for (index, release) in releases.iter().enumerate() {
+        for (protocol, resp) in resps.iter().enumerate() {
+            if matches!(extent, Extent::Store) && protocol != index % resps.len() {
                 continue;
             }
             say(&format!("on {} by RESP{resp}", release.version));

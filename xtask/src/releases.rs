@@ -17,8 +17,6 @@ pub(crate) struct Release {
     /// Program and version, as it says itself: `valkey 9.1.2`.
     pub(crate) version: String,
     pub(crate) program: PathBuf,
-    /// Whether it is the one that `cargo xtask test` uses.
-    pub(crate) is_installed: bool,
 }
 
 /// A server binary within a Python package.
@@ -123,7 +121,6 @@ fn installed() -> Done<Release> {
         name: series.replace(' ', "-"),
         version,
         program,
-        is_installed: true,
     })
 }
 
@@ -158,7 +155,6 @@ impl Pinned {
             name: self.name.to_owned(),
             version,
             program: program.to_owned(),
-            is_installed: false,
         })
     }
 
