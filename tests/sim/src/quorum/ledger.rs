@@ -1,6 +1,6 @@
 //! What was granted, and what must hold of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub(super) struct Ledger {
     /// Grants and extensions during which a node lost what it had said yes to, by their fencing tokens.
     doubtful: BTreeSet<u64>,
     last_loss: Option<Instant>,
+    /// Since when each token was asked for.
+    asked: BTreeMap<[u8; 16], Instant>,
     /// What stood on the nodes for leases whose holders were told that they have lost them.
     lost: BTreeSet<[u8; 16]>,
     pub(super) violation: Option<Violation>,
@@ -92,6 +94,11 @@ impl World {
         }
     }
 
+    fn note_asked(&self, token: Token, asked: Instant) {
+        let known = &mut self.lock().ledger.asked;
+        known.entry(*token.as_bytes()).or_insert(asked);
+    }
+
     pub(super) fn is_broken(&self) -> bool {
         self.lock().ledger.violation.is_some()
     }
@@ -100,11 +107,14 @@ impl World {
     fn note_grant(&self, (token, on_nodes): (Token, Option<Token>), asked: Instant, fence: u64) {
         let state = &mut *self.lock();
         let earlier = state.ledger.grants.iter();
-        // Asked again while it is in force, beside others that were granted a slot since.
+        // Asked again while it is in force, beside others that were granted a slot since: when it was granted is known to
+        // the nodes alone, after it was first asked for.
         let again = |grant: &Grant| grant.token == token && grant.fence == fence;
         if self.plan.slots > 1 && earlier.clone().any(again) {
             return;
         }
+        let first = state.ledger.asked.get(token.as_bytes()).copied();
+        let asked = first.filter(|_| self.plan.slots > 1).unwrap_or(asked);
         let wrong = earlier
             .filter(|grant| grant.token != token)
             .find(|grant| grant.fence == fence || (grant.granted < asked && grant.fence > fence));
@@ -220,6 +230,7 @@ pub(super) struct Recorder {
 impl LeaseStore for Recorder {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
         let asked = Instant::now();
+        self.world.note_asked(claim.token, asked);
         let reply = self.quorum.claim(claim).await;
         self.world
             .say(|| format!("{} was answered {reply:?}", claim.node_id));
