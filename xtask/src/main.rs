@@ -33,7 +33,8 @@ Commands:
                     minimum Rust version, layering, no ignored tests.
   docker            Run a part of the tests on servers in containers, on an engine that runs or that can be started.
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
-                    Play the simulation: many seeds, or one. Or make wrong changes and see them caught.
+                    Play the simulation: many seeds, or one. Or make wrong changes and see them caught. With `--topology
+                    quorum` on several servers of which a majority decides.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
