@@ -12,6 +12,14 @@ use std::time::{Duration, Instant};
 /// The tests that are run: those whose names have one of these. The harness's on servers first; then the plainest
 /// stories on a store.
 const TESTS: [&str; 3] = ["server_", "a01_", "c01_"];
+/// Where they are looked for: programs whose tests need one server. Replicas, clusters and the like find each other by
+/// addresses that containers do not have.
+const PROGRAMS: [&str; 4] = [
+    "harness",
+    "part_a_being_elected",
+    "part_c_letting_go",
+    "conformance_redis",
+];
 
 const IMAGE: &str = "LEADER_TEST_REDIS_IMAGE";
 const NETWORK: &str = "LEADER_TEST_REDIS_NETWORK";
@@ -61,8 +69,9 @@ pub(crate) fn run() -> Done {
             "--features",
             DOCKER_FEATURE,
             "--no-fail-fast",
-            "--",
         ])
+        .args(PROGRAMS.iter().flat_map(|program| ["--test", program]))
+        .arg("--")
         .args(TESTS);
     tests
         .env(IMAGE, image)
