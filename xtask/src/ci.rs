@@ -72,14 +72,7 @@ fn format() -> Done {
 }
 
 fn clippy() -> Done {
-    lint(&[
-        "--workspace",
-        "--exclude",
-        SERVICE,
-        "--all-targets",
-        "--features",
-        FEATURES,
-    ])
+    lint(&["--all-targets", "--features", FEATURES])
 }
 
 fn clippy_core() -> Done {

@@ -2,7 +2,7 @@
 
 use crate::command::{self, Done, cargo, say};
 use crate::releases::{self, Release};
-use crate::test::{self, FEATURES, Runner, SERVICE};
+use crate::test::{self, FEATURES, Runner};
 use std::env;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ fn command(runner: Runner, extent: Extent, args: &[&str]) -> Command {
     match runner {
         Runner::Nextest => {
             // The build of `cargo xtask test`, so that nothing is built twice.
-            let mut tests = cargo(&["nextest", "run", "--workspace", "--exclude", SERVICE]);
+            let mut tests = cargo(&["nextest", "run"]);
             tests.args(["--features", FEATURES]);
             let filter = match extent {
                 Extent::All => {

@@ -24,19 +24,15 @@ pub(crate) fn run(args: &[&str]) -> Done {
     postgres::ensure()?;
     clock::ensure();
     let mut failures = Vec::new();
-    let (runner, scope) = (
-        runner(),
-        ["--workspace", "--exclude", SERVICE, "--features"],
-    );
+    let (runner, scope) = (runner(), ["--features"]);
     if let Runner::Cargo = runner {
         // As programs, which tests run; cargo makes tests of them only.
         let mut examples = cargo(&["build", "--examples"]);
-        failures.extend(command::run(examples.args(scope).arg(&features)).err());
+        failures.extend(command::run(examples.args(["--features", &features])).err());
     }
     let mut tests = runner.command();
     tests
-        .args(scope)
-        .args([&features, "--no-fail-fast"])
+        .args(["--features", &features, "--no-fail-fast"])
         .args(args);
     failures.extend(command::run(&mut tests).err());
     if args.is_empty() {
@@ -50,16 +46,7 @@ pub(crate) fn run(args: &[&str]) -> Done {
         let mut service = runner.command();
         let one = ["--package", SERVICE, "--features", harness];
         failures.extend(command::run(service.args(one)).err());
-        let documentation = [
-            "test",
-            "--doc",
-            "--workspace",
-            "--exclude",
-            SERVICE,
-            "--features",
-            &features,
-            "--no-fail-fast",
-        ];
+        let documentation = ["test", "--doc", "--features", &features, "--no-fail-fast"];
         failures.extend(command::run(&mut cargo(&documentation)).err());
     } else {
         say("arguments were given, so the metrics, the service and documentation are left out");

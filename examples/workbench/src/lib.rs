@@ -1,0 +1,1 @@
+//! The workbench: one lock, its candidates, and time.
