@@ -24,7 +24,7 @@ pub(crate) fn run(args: &[&str]) -> Done {
     postgres::ensure()?;
     clock::ensure();
     let mut failures = Vec::new();
-    let (runner, scope) = (runner(), ["--features"]);
+    let runner = runner();
     if let Runner::Cargo = runner {
         // As programs, which tests run; cargo makes tests of them only.
         let mut examples = cargo(&["build", "--examples"]);
