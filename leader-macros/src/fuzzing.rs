@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::duration;
 
 #[cfg(test)]
+#[path = "fuzzing/properties.rs"]
 mod properties;
 
 /// Text is a duration, which is the same when it is written in either of the two ways; or it is refused with advice.
