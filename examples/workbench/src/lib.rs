@@ -1,1 +1,3 @@
 //! The workbench: one lock, its candidates, and time.
+
+pub mod ticks;
