@@ -63,7 +63,7 @@ fn answer(arguments: impl Iterator<Item = String>) -> Result<String, String> {
     Ok(format!(
         "{}{}\n\n{}",
         sentence.unwrap_or_default(),
-        plan.in_a_line(asked.language),
+        plan.words(asked.language),
         table(&plan, &rows, asked.language)
     ))
 }
@@ -95,6 +95,16 @@ fn list(language: Language) -> String {
     text
 }
 
+const FLAGS: [&str; 7] = [
+    "--json",
+    "--extend",
+    "--no-extend",
+    "--keep-working",
+    "--stop-working",
+    "--writes",
+    "--no-writes",
+];
+
 /// What the arguments ask for.
 #[derive(Default)]
 struct Asked {
@@ -111,8 +121,8 @@ impl Asked {
         let mut arguments = arguments.peekable();
         let mut asked = Self::default();
         if let Some(name) = arguments.next_if(|first| !first.starts_with('-')) {
-            let scenario = Scenario::named(&name)
-                .ok_or_else(|| format!("there is no scenario `{name}`"))?;
+            let scenario =
+                Scenario::named(&name).ok_or_else(|| format!("there is no scenario `{name}`"))?;
             asked.scenario = Some(scenario);
             asked.plan = Some(scenario.plan());
         }
@@ -121,7 +131,9 @@ impl Asked {
                 Some((option, value)) => (option, Some(value.to_owned())),
                 None => (argument.as_str(), None),
             };
-            let flag = given.is_none();
+            if FLAGS.contains(&option) && given.is_some() {
+                return Err(format!("{option} takes no value"));
+            }
             let mut value = || {
                 given
                     .clone()
@@ -131,18 +143,13 @@ impl Asked {
             };
             match option {
                 "-h" | "--help" => return Ok(None),
-                "--json" if flag => asked.json = true,
+                "--json" => asked.json = true,
                 "--lang" => {
                     let tag = value()?;
                     asked.language = Language::tagged(&tag)
                         .ok_or_else(|| format!("--lang takes en or ko, not `{tag}`"))?;
                 }
-                _ => change(
-                    asked.plan.get_or_insert_default(),
-                    option,
-                    flag,
-                    &mut value,
-                )?,
+                _ => change(asked.plan.get_or_insert_default(), option, &mut value)?,
             }
         }
         Ok(Some(asked))
@@ -153,7 +160,6 @@ impl Asked {
 fn change(
     plan: &mut Plan,
     option: &str,
-    flag: bool,
     value: &mut dyn FnMut() -> Result<String, String>,
 ) -> Result<(), String> {
     let mut number = || {
@@ -168,12 +174,12 @@ fn change(
         "--wait" => plan.wait = number()?,
         "--min-lease" => plan.min_lease = number()?,
         "--slots" => plan.slots = number()?,
-        "--extend" if flag => plan.auto_extend = true,
-        "--no-extend" if flag => plan.auto_extend = false,
-        "--keep-working" if flag => plan.on_lost = OnLost::Continue,
-        "--stop-working" if flag => plan.on_lost = OnLost::Stop,
-        "--writes" if flag => plan.writes = true,
-        "--no-writes" if flag => plan.writes = false,
+        "--extend" => plan.auto_extend = true,
+        "--no-extend" => plan.auto_extend = false,
+        "--keep-working" => plan.on_lost = OnLost::Continue,
+        "--stop-working" => plan.on_lost = OnLost::Stop,
+        "--writes" => plan.writes = true,
+        "--no-writes" => plan.writes = false,
         "--stands" => plan.stands = stands(&value()?)?,
         "--pause" => plan.pauses = pauses(&value()?)?,
         _ if option.starts_with('-') => return Err(format!("unknown option `{option}`")),

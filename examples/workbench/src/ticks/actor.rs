@@ -52,14 +52,24 @@ impl Actor {
     pub(super) async fn run(self, options: LeaseOptions, plan: Plan, progress: Arc<Progress>) {
         let work = async |lease: LeaseHandle| {
             progress.stood.store(true, Ordering::Release);
-            self.write(&plan, &lease, (Action::WroteFirst, Action::FirstWriteRefused))
-                .await;
+            self.write(
+                &plan,
+                &lease,
+                (Action::WroteFirst, Action::FirstWriteRefused),
+            )
+            .await;
             sleep(time::work(plan.work, self.candidate.after())).await;
+            if !lease.is_valid() {
+                sleep(time::LATE).await;
+            }
             self.write(&plan, &lease, (Action::WroteLast, Action::LastWriteRefused))
                 .await;
             Ok::<(), Infallible>(())
         };
-        let outcome = self.elector.run_if_leader_result(NAME, &options, work).await;
+        let outcome = self
+            .elector
+            .run_if_leader_result(NAME, &options, work)
+            .await;
         progress.stood.store(true, Ordering::Release);
         progress.over.store(true, Ordering::Release);
         match outcome {
@@ -119,7 +129,11 @@ impl Actor {
     }
 
     fn row(&self, action: Action) -> Row {
-        Row::new(self.log.clock().tick_at(Instant::now()), self.candidate, action)
+        Row::new(
+            self.log.clock().tick_at(Instant::now()),
+            self.candidate,
+            action,
+        )
     }
 
     fn tell(&self, row: Row) {

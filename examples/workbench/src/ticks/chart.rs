@@ -78,7 +78,10 @@ pub struct Lane {
 pub fn lanes(plan: &Plan, rows: &[Row], ticks: u32) -> Vec<Lane> {
     let lane = |candidate| {
         let mut at = Position::default();
-        let mut rows = rows.iter().filter(|row| row.candidate == candidate).peekable();
+        let mut rows = rows
+            .iter()
+            .filter(|row| row.candidate == candidate)
+            .peekable();
         let mark = |tick| {
             at.skipped = false;
             while let Some(row) = rows.next_if(|row| row.tick <= tick) {
@@ -204,30 +207,40 @@ fn cells(row: &Row, language: Language) -> [String; 7] {
 /// How many columns of a terminal a text takes: the letters of Korean take two.
 fn width(text: &str) -> usize {
     let wide = |letter: char| ('\u{1100}'..='\u{ffdc}').contains(&letter);
-    text.chars().map(|letter| 1 + usize::from(wide(letter))).sum()
+    text.chars()
+        .map(|letter| 1 + usize::from(wide(letter)))
+        .sum()
 }
 
 fn chart(plan: &Plan, rows: &[Row], language: Language) -> String {
     let ends = rows.iter().map(|row| row.tick + retained(row)).max();
     let ticks = ends.unwrap_or_default() + 1;
     let lanes = lanes(plan, rows, ticks);
-    let mut ruler = String::new();
-    for tick in (0..ticks).step_by(5) {
-        ruler.push_str(&format!("{tick:<5}"));
-    }
-    let mut text = format!("   {}\n", ruler.trim_end());
-    for lane in &lanes {
-        let marks: String = lane.marks.iter().map(|mark| mark.symbol()).collect();
-        text.push_str(&format!("{}  {marks}\n", lane.candidate));
-    }
+    let ruler: String = (0..ticks)
+        .step_by(5)
+        .map(|tick| format!("{tick:<5}"))
+        .collect();
+    let marks = |lane: &Lane| {
+        lane.marks
+            .iter()
+            .map(|mark| mark.symbol())
+            .collect::<String>()
+    };
+    let lines = lanes
+        .iter()
+        .map(|lane| format!("{}  {}\n", lane.candidate, marks(lane)));
     let used = |mark: &&Mark| lanes.iter().any(|lane| lane.marks.contains(mark));
     let legend: Vec<_> = Mark::ALL
         .iter()
         .filter(used)
         .map(|mark| format!("{} {}", mark.symbol(), mark.words(language)))
         .collect();
-    text.push_str(&format!("   {}\n", legend.join("   ")));
-    text
+    format!(
+        "   {}\n{}   {}\n",
+        ruler.trim_end(),
+        lines.collect::<String>(),
+        legend.join("   ")
+    )
 }
 
 /// For how many ticks after its row a slot is kept.

@@ -48,7 +48,7 @@ impl Log {
         let (mut told, later): (Vec<_>, Vec<_>) =
             rows.drain(..).partition(|(_, row)| row.tick <= tick);
         *rows = later;
-        told.sort_by_key(|(at, row)| (*at, row.action, row.candidate));
+        told.sort_by_key(|(at, row)| (*at, row.action, row.token, row.candidate));
         told.into_iter().map(|(_, row)| row).collect()
     }
 

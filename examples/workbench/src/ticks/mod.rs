@@ -27,13 +27,15 @@
 //! What a plan says in ticks happens in this order within each tick:
 //!
 //! 1. half a tick before: candidates are frozen and thawed;
-//! 2. a few milliseconds before: works end, in the order of the candidates, and what they lead is released. So who stands
+//! 2. a few milliseconds before: works end, those of one begin in the order of the candidates, and their slots are released. So who stands
 //!    or waits in that tick finds the slot free;
 //! 3. on the second: leases end, minimum leases end, candidates stand, in the order of the plan;
-//! 4. a quarter of a tick after: waits end. So a slot that is freed in the last tick of a wait is taken.
+//! 4. an eighth of a tick after: works end that have lost their lease and went on. So a late release finds the next
+//!    leader in its place;
+//! 5. a quarter of a tick after: waits end. So a slot that is freed in the last tick of a wait is taken.
 //!
-//! Rows are in the order of their moments; those of one moment are ordered by what they are (the order of [`Action`])
-//! and then by candidate.
+//! Rows are in the order of their moments; those of one moment are ordered by what they are (the order of [`Action`]),
+//! then by fencing token, then by candidate.
 
 mod actor;
 mod chart;

@@ -67,7 +67,10 @@ impl Scenario {
     /// The one of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|scenario| scenario.name == name).copied()
+        Self::ALL
+            .iter()
+            .find(|scenario| scenario.name == name)
+            .copied()
     }
 
     /// Its name, as a command line has it.
@@ -133,20 +136,20 @@ fn pause() -> Plan {
         stands: Plan::one_each([0, 1]),
         pauses: vec![Pause {
             candidate: a,
-            from: 1,
-            until: 10,
+            from: 3,
+            until: 12,
         }],
         ..Plan::default()
     }
 }
 
-/// The clocks of five machines, up to three ticks apart, and the same job again later.
+/// The clocks of three machines, up to three ticks apart, and the next time of the same job.
 fn min_lease() -> Plan {
     let again = Stand {
         candidate: Candidate::A,
         tick: 10,
     };
-    let mut stands = Plan::one_each([0, 1, 3, 4]);
+    let mut stands = Plan::one_each([0, 1, 3]);
     stands.push(again);
     Plan {
         lease: 10,

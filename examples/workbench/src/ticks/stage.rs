@@ -95,14 +95,15 @@ impl Stage {
                     stood: Instant::now(),
                     progress: progress.clone(),
                 });
-                let run = actor.clone().run(self.options.clone(), self.plan.clone(), progress);
+                let run = actor
+                    .clone()
+                    .run(self.options.clone(), self.plan.clone(), progress);
                 tokio::spawn(actor.freezer.clone().gate(run));
             }
         }
         sleep_until(self.log.clock().end_of(tick)).await;
         self.tell_who_waits(tick).await;
-        self.runs
-            .retain(|run| !run.progress.is_over());
+        self.runs.retain(|run| !run.progress.is_over());
         self.log.take_until(tick)
     }
 

@@ -57,6 +57,9 @@ pub(super) fn wait(count: u32) -> Duration {
     }
 }
 
+/// For how much longer a work goes on that has lost its lease: its late release comes when the next leads already.
+pub(super) const LATE: Duration = Duration::from_millis(125);
+
 /// How long a work takes: a little less than its ticks, so that it ends before others stand in its last tick. The margin
 /// differs by candidate, which gives the ends within a tick their order. It is below the 12 ms by which the shortest
 /// lease is lost before its end, so that a work as long as its lease loses it, as it does in real time.

@@ -1,6 +1,6 @@
 //! The words of tables, in English and Korean.
 
-use super::plan::Plan;
+use super::plan::{OnLost, Pause, Plan};
 use super::row::{Action, Row};
 
 /// A language of the workbench.
@@ -115,7 +115,7 @@ impl Row {
         );
         [
             format!("stale: {presented} is older than {seen}"),
-            format!("낡은 토큰: {presented}은(는) {seen}보다 오래됨"),
+            format!("낡은 토큰: {presented} < {seen}"),
         ]
     }
 
@@ -123,7 +123,7 @@ impl Row {
         match self.holder {
             Some(holder) => [
                 format!("stale: {holder} leads, and keeps its lease"),
-                format!("낡음: {holder}이(가) 이끌고, 그 리스는 그대로다"),
+                format!("낡음: {holder}가 이끌고, 그 리스는 그대로다"),
             ],
             None => [
                 "stale: the lease had ended".to_owned(),
@@ -135,10 +135,13 @@ impl Row {
     fn led_by_another(&self) -> [String; 2] {
         match self.holder {
             Some(holder) => [
-                format!("{holder} leads"),
-                format!("{holder}이(가) 이끈다"),
+                format!("{holder} has the slot"),
+                format!("{holder}가 슬롯을 가졌다"),
             ],
-            None => ["all slots are taken".to_owned(), "슬롯이 모두 찼다".to_owned()],
+            None => [
+                "all slots are taken".to_owned(),
+                "슬롯이 모두 찼다".to_owned(),
+            ],
         }
     }
 }
@@ -146,30 +149,67 @@ impl Row {
 /// The heads of a table's columns.
 pub(super) fn heads(language: Language) -> [&'static str; 7] {
     language.of([
-        ["tick", "candidate", "action", "slot", "fencing token", "remaining", "result"],
+        [
+            "tick",
+            "candidate",
+            "action",
+            "slot",
+            "fencing token",
+            "remaining",
+            "result",
+        ],
         ["틱", "후보", "동작", "슬롯", "펜싱 토큰", "남음", "결과"],
     ])
 }
 
 impl Plan {
-    /// The time limits in a line.
+    /// The plan in a few lines.
     #[must_use]
-    pub fn in_a_line(&self, language: Language) -> String {
-        use super::plan::OnLost;
-        let Self { lease, work, wait, min_lease, slots, .. } = self;
-        let extend = self.auto_extend;
-        let goes_on = self.on_lost == OnLost::Continue;
-        match language {
-            Language::English => format!(
-                "lease {lease}, work {work}, wait {wait}, min lease {min_lease}, slots {slots}, {}, {}",
-                if extend { "extended" } else { "not extended" },
-                if goes_on { "work goes on when lost" } else { "work stops when lost" },
+    pub fn words(&self, language: Language) -> String {
+        let Self {
+            lease,
+            work,
+            wait,
+            min_lease,
+            slots,
+            ..
+        } = self;
+        let limits = language.of([
+            format!(
+                "lease {lease}, work {work}, wait {wait}, min lease {min_lease}, slots {slots}"
             ),
-            Language::Korean => format!(
-                "리스 {lease}, 작업 {work}, 대기 {wait}, 최소 리스 {min_lease}, 슬롯 {slots}, {}, {}",
-                if extend { "자동 연장" } else { "연장 안 함" },
-                if goes_on { "상실해도 작업 계속" } else { "상실하면 작업 중단" },
-            ),
-        }
+            format!("리스 {lease}, 작업 {work}, 대기 {wait}, 최소 리스 {min_lease}, 슬롯 {slots}"),
+        ]);
+        let extended = if self.auto_extend {
+            ["extended automatically", "자동 연장"]
+        } else {
+            ["not extended", "연장 안 함"]
+        };
+        let lost = match self.on_lost {
+            OnLost::Stop => ["work stops when lost", "상실하면 작업 중단"],
+            OnLost::Continue => ["work goes on when lost", "상실해도 작업 계속"],
+        };
+        let stands: Vec<String> = self
+            .stands
+            .iter()
+            .map(|stand| format!("{}@{}", stand.candidate, stand.tick))
+            .collect();
+        let frozen = |pause: &Pause| {
+            let Pause {
+                candidate,
+                from,
+                until,
+            } = pause;
+            let frozen = language.of(["frozen:", "정지:"]);
+            format!("; {frozen} {candidate}@{from}-{until}")
+        };
+        format!(
+            "{limits}, {}, {}\n{} {}{}",
+            language.of(extended),
+            language.of(lost),
+            language.of(["stands:", "출마:"]),
+            stands.join(" "),
+            self.pauses.iter().map(frozen).collect::<String>()
+        )
     }
 }
