@@ -46,9 +46,8 @@ fn main() -> ExitCode {
 }
 
 fn answer(arguments: impl Iterator<Item = String>) -> Result<String, String> {
-    let asked = match Asked::read(arguments)? {
-        Some(asked) => asked,
-        None => return Ok(format!("{}\n{OPTIONS}", list(Language::English))),
+    let Some(asked) = Asked::read(arguments)? else {
+        return Ok(format!("{}\n{OPTIONS}", list(Language::English)));
     };
     let Some(plan) = asked.plan else {
         return Ok(list(asked.language));
@@ -83,16 +82,16 @@ fn json(row: &Row, language: Language) -> Result<String, String> {
 }
 
 fn list(language: Language) -> String {
-    let mut text = match language {
-        Language::English => "Scenarios, for `cargo run --example timeline -- NAME`:\n",
+    let head = match language {
         Language::Korean => "시나리오, `cargo run --example timeline -- 이름`:\n",
-    }
-    .to_owned();
-    for scenario in Scenario::ALL {
-        let (name, sentence) = (scenario.name(), scenario.sentence(language));
-        text.push_str(&format!("  {name:<12}{sentence}\n"));
-    }
-    text
+        Language::English => "Scenarios, for `cargo run --example timeline -- NAME`:\n",
+    };
+    let scenario = |scenario: &Scenario| {
+        let sentence = scenario.sentence(language);
+        format!("  {:<12}{sentence}\n", scenario.name())
+    };
+    let scenarios: Vec<_> = Scenario::ALL.iter().map(scenario).collect();
+    head.to_owned() + &scenarios.concat()
 }
 
 const FLAGS: [&str; 7] = [

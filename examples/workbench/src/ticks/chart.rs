@@ -1,11 +1,14 @@
 //! A play as text: a table of its rows, and a lane for each candidate.
 
+use serde::Serialize;
+
 use super::plan::{Candidate, OnLost, Plan};
 use super::row::{Action, Row};
 use super::words::{Language, heads};
 
 /// What a candidate is at, after all that happened in a tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mark {
     /// Nothing.
     #[default]
@@ -65,7 +68,7 @@ impl Mark {
 }
 
 /// One candidate's marks, from tick 0 on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lane {
     /// Whose.
     pub candidate: Candidate,
@@ -216,31 +219,23 @@ fn chart(plan: &Plan, rows: &[Row], language: Language) -> String {
     let ends = rows.iter().map(|row| row.tick + retained(row)).max();
     let ticks = ends.unwrap_or_default() + 1;
     let lanes = lanes(plan, rows, ticks);
-    let ruler: String = (0..ticks)
-        .step_by(5)
-        .map(|tick| format!("{tick:<5}"))
-        .collect();
-    let marks = |lane: &Lane| {
-        lane.marks
-            .iter()
-            .map(|mark| mark.symbol())
-            .collect::<String>()
-    };
-    let lines = lanes
-        .iter()
-        .map(|lane| format!("{}  {}\n", lane.candidate, marks(lane)));
     let used = |mark: &&Mark| lanes.iter().any(|lane| lane.marks.contains(mark));
     let legend: Vec<_> = Mark::ALL
         .iter()
         .filter(used)
         .map(|mark| format!("{} {}", mark.symbol(), mark.words(language)))
         .collect();
-    format!(
-        "   {}\n{}   {}\n",
-        ruler.trim_end(),
-        lines.collect::<String>(),
-        legend.join("   ")
-    )
+    let ruler: Vec<_> = (0..ticks)
+        .step_by(5)
+        .map(|tick| format!("{tick:<4}"))
+        .collect();
+    let mut text = vec![format!("   {}", ruler.join(" ").trim_end())];
+    text.extend(lanes.iter().map(|lane| {
+        let marks: String = lane.marks.iter().map(|mark| mark.symbol()).collect();
+        format!("{}  {marks}", lane.candidate)
+    }));
+    text.push(format!("   {}\n", legend.join("   ")));
+    text.join("\n")
 }
 
 /// For how many ticks after its row a slot is kept.

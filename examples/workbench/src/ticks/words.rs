@@ -1,6 +1,6 @@
 //! The words of tables, in English and Korean.
 
-use super::plan::{OnLost, Pause, Plan};
+use super::plan::{OnLost, Plan};
 use super::row::{Action, Row};
 
 /// A language of the workbench.
@@ -194,22 +194,22 @@ impl Plan {
             .iter()
             .map(|stand| format!("{}@{}", stand.candidate, stand.tick))
             .collect();
-        let frozen = |pause: &Pause| {
-            let Pause {
-                candidate,
-                from,
-                until,
-            } = pause;
-            let frozen = language.of(["frozen:", "정지:"]);
-            format!("; {frozen} {candidate}@{from}-{until}")
-        };
+        let frozen = language.of(["frozen:", "정지:"]);
+        let pauses: Vec<String> = self
+            .pauses
+            .iter()
+            .map(|pause| {
+                let (who, from, until) = (pause.candidate, pause.from, pause.until);
+                format!("; {frozen} {who}@{from}-{until}")
+            })
+            .collect();
         format!(
             "{limits}, {}, {}\n{} {}{}",
             language.of(extended),
             language.of(lost),
             language.of(["stands:", "출마:"]),
             stands.join(" "),
-            self.pauses.iter().map(frozen).collect::<String>()
+            pauses.concat()
         )
     }
 }
