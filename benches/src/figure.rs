@@ -1,9 +1,9 @@
 //! [`Figure`]: one thing that is measured; [`Reading`]: what was seen, beside its goal.
 
-use std::error::Error;
 use std::fmt;
 
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Outcome<T = ()> = Result<T, Error>;
 
 /// One thing that is measured.
 pub(crate) struct Figure {

@@ -1,14 +1,15 @@
 //! What figures stand on: runtimes, clients of the server, second processes, and a clock that two processes share.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use leader_core::LeaseOptions;
+use leader_core::{Elector, ElectorExt, LeaseOptions, LockName};
 use leader_redis::fred::interfaces::ClientLike;
 use leader_redis::fred::prelude::{Builder, Client, Config, TcpConfig};
 use leader_tests::Server;
 use tokio::runtime::Runtime;
 
 use crate::figure::Outcome;
+use crate::rounds::micros;
 
 /// What most services run on.
 pub(crate) fn many_threads() -> Outcome<Runtime> {
@@ -23,14 +24,6 @@ pub(crate) fn one_thread() -> Outcome<Runtime> {
         .build()?)
 }
 
-/// Runs the measurement where a service's code runs: in a task, not beside the runtime as `block_on` does.
-pub(crate) fn in_a_task<T: Send + 'static>(
-    runtime: &Runtime,
-    measure: impl Future<Output = Outcome<T>> + Send + 'static,
-) -> Outcome<T> {
-    runtime.block_on(async { tokio::spawn(measure).await? })
-}
-
 /// fred's client with what everybody sets who cares for speed.
 pub(crate) async fn fred_client(url: &str) -> Outcome<Client> {
     let mut builder = Builder::from_config(Config::from_url(url)?);
@@ -43,6 +36,41 @@ pub(crate) async fn fred_client(url: &str) -> Outcome<Client> {
     let client = builder.build()?;
     client.init().await?;
     Ok(client)
+}
+
+/// The mean time of a guarded run with an empty body, in microseconds, one after the other in a task, as a service has it.
+pub(crate) async fn runs<E>(
+    elector: &E,
+    name: &str,
+    options: &LeaseOptions,
+    times: u32,
+) -> Outcome<f64>
+where
+    E: Elector + Clone + 'static,
+{
+    let (elector, options, name) = (elector.clone(), options.clone(), LockName::new(name)?);
+    let task = tokio::spawn(async move {
+        let begun = Instant::now();
+        for _ in 0..times {
+            let ran = elector.run_if_leader(&name, &options, |_| async {});
+            ran.await?.ok_or("somebody else leads")?;
+        }
+        Ok(micros(begun.elapsed()) / f64::from(times))
+    });
+    task.await?
+}
+
+/// The mean time of a `PING` and its answer, likewise.
+pub(crate) async fn pings(client: &Client, times: u32) -> Outcome<f64> {
+    let client = client.clone();
+    let task = tokio::spawn(async move {
+        let begun = Instant::now();
+        for _ in 0..times {
+            client.ping::<()>(None).await?;
+        }
+        Ok(micros(begun.elapsed()) / f64::from(times))
+    });
+    task.await?
 }
 
 /// How many commands clients have sent since the statistics were reset: without what scripts called, and without what the

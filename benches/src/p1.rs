@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use leader_core::ElectorExt;
 use leader_redis::RedisElector;
 use leader_redis::fred::interfaces::ClientLike;
 use leader_tests::Server;
 use tokio::runtime::Runtime;
 
 use crate::figure::{Figure, Goal, Outcome, Reading};
-use crate::ground::{fred_client, in_a_task, many_threads, one_thread, options, sent};
-use crate::rounds::{ROUNDS, Rounds, micros_each};
+use crate::ground::{fred_client, many_threads, one_thread, options, pings, runs, sent};
+use crate::rounds::{ROUNDS, Rounds};
 
 pub(crate) const FIGURE: Figure = Figure {
     id: "P1",
@@ -19,7 +18,7 @@ pub(crate) const FIGURE: Figure = Figure {
     play: None,
 };
 
-const CALLS: u32 = 1000;
+const TIMES: u32 = 1000;
 const NAME: &str = "invoice-close";
 
 fn measure() -> Outcome<Vec<Reading>> {
@@ -29,7 +28,7 @@ fn measure() -> Outcome<Vec<Reading>> {
 }
 
 fn on(runtime: &Runtime, named: &'static str) -> Outcome<Vec<Reading>> {
-    in_a_task(runtime, async move {
+    runtime.block_on(async {
         let server = Server::start().await;
         let client = fred_client(&server.url()).await?;
         let elector = RedisElector::builder()
@@ -37,21 +36,16 @@ fn on(runtime: &Runtime, named: &'static str) -> Outcome<Vec<Reading>> {
             .connect()
             .await?;
         let options = options(Duration::from_secs(5))?;
-        let run = async || -> Outcome {
-            let ran = elector.run_if_leader(NAME, &options, async |_| ()).await?;
-            ran.ok_or_else(|| "somebody else leads".into())
-        };
-        let ping = async || -> Outcome { Ok(client.ping::<()>(None).await?) };
         // Scripts are loaded, connections are warm.
-        micros_each(CALLS, run).await?;
+        runs(&elector, NAME, &options, TIMES).await?;
         let rounds = Rounds::<2>::of(ROUNDS, async |which| match which {
-            0 => micros_each(CALLS, run).await,
-            _ => micros_each(CALLS, ping).await,
+            0 => runs(&elector, NAME, &options, TIMES).await,
+            _ => pings(&client, TIMES).await,
         });
         let rounds = rounds.await?;
         let (run_time, ping_time) = (rounds.median(0), rounds.median(1));
         server.reset_stats().await;
-        micros_each(CALLS, run).await?;
+        runs(&elector, NAME, &options, TIMES).await?;
         let sent = sent(&server).await;
         client.quit().await?;
         Ok(vec![
@@ -64,7 +58,7 @@ fn on(runtime: &Runtime, named: &'static str) -> Outcome<Vec<Reading>> {
             .note(format!("a run {run_time:.1} µs, a ping {ping_time:.1} µs")),
             Reading::count(
                 format!("commands, {named}"),
-                sent / f64::from(CALLS),
+                sent / f64::from(TIMES),
                 "commands",
                 Goal::Exactly(2.0),
             ),

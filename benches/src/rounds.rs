@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 /// How many rounds a figure has unless a single one takes long.
 pub(crate) const ROUNDS: usize = 11;
 
@@ -59,18 +57,6 @@ pub(crate) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     )]
     let at = ((values.len() as f64 * share).ceil() as usize).max(1) - 1;
     values.get(at).copied().unwrap_or(f64::NAN)
-}
-
-/// The mean time of one call in microseconds, over `calls` of them, one after the other.
-pub(crate) async fn micros_each<E>(
-    calls: u32,
-    mut call: impl AsyncFnMut() -> Result<(), E>,
-) -> Result<f64, E> {
-    let begun = Instant::now();
-    for _ in 0..calls {
-        call().await?;
-    }
-    Ok(micros(begun.elapsed()) / f64::from(calls))
 }
 
 pub(crate) fn micros(time: Duration) -> f64 {
