@@ -56,8 +56,12 @@ impl Reading {
 
     /// What helps to read it: the absolute figures of this run, say, or why a goal is missed.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
-        self.note = note.into();
+        self.explain(note);
         self
+    }
+
+    pub(crate) fn explain(&mut self, note: impl Into<String>) {
+        self.note = note.into();
     }
 
     /// Whether the goal is met; `None` where there is none.

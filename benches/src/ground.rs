@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use leader_core::{Elector, ElectorExt, LeaseOptions, LockName};
 use leader_redis::fred::interfaces::ClientLike;
 use leader_redis::fred::prelude::{Builder, Client, Config, TcpConfig};
-use leader_tests::Server;
+use leader_tests::{Server, Worker};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Runtime;
 
-use crate::figure::Outcome;
+use crate::figure::{Figure, Outcome};
 use crate::rounds::micros;
 
 /// What most services run on.
@@ -95,4 +97,64 @@ pub(crate) fn options(wait: Duration) -> Outcome<LeaseOptions> {
         .wait(wait)
         .lease(Duration::from_secs(60))
         .build()?)
+}
+
+/// How many microseconds the server spends on one call of a command, since its statistics were reset.
+pub(crate) async fn usec_per_call(server: &Server, command: &str) -> f64 {
+    let info = server.command(&["INFO", "commandstats"]).await.text();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:")));
+    let value = line.and_then(|line| {
+        line.split(',')
+            .find_map(|stat| stat.strip_prefix("usec_per_call="))
+    });
+    value
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(f64::NAN)
+}
+
+/// Measures with client and server on the same two cores, where the machine has more.
+pub(crate) fn on_two_cores<T>(measure: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    let before = sched_getaffinity(None)?;
+    let mut two = CpuSet::new();
+    let cores = (0..CpuSet::MAX_CPU)
+        .filter(|core| before.is_set(*core))
+        .take(2);
+    cores.for_each(|core| two.set(core));
+    // Threads and processes that are begun from here on have it from this thread.
+    sched_setaffinity(None, &two)?;
+    let measured = measure();
+    sched_setaffinity(None, &before)?;
+    measured
+}
+
+/// Nanoseconds of a clock that all processes of a machine share and nobody sets.
+pub(crate) fn monotonic() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Another process of this program, which plays the second part of a figure.
+pub(crate) fn second_process(figure: &Figure, args: &[&str]) -> Outcome<Worker> {
+    let program = std::env::current_exe()?;
+    let program = program
+        .to_str()
+        .ok_or("the path of this program is no text")?;
+    Ok(Worker::spawn(
+        program,
+        &[&["--play", figure.id], args].concat(),
+    ))
+}
+
+/// The memory that this process has, in bytes.
+pub(crate) fn resident() -> Outcome<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
+    let kib: f64 = kib
+        .ok_or("the kernel does not say how much memory this process has")?
+        .trim()
+        .parse()?;
+    Ok(kib * 1024.0)
 }

@@ -8,6 +8,12 @@
 mod figure;
 mod ground;
 mod p1;
+#[cfg(feature = "peers")]
+mod p2;
+mod p3;
+mod p5;
+mod p6;
+mod p8;
 mod rounds;
 mod surroundings;
 mod table;
@@ -17,7 +23,15 @@ use std::process::ExitCode;
 use figure::Figure;
 
 /// In the order of the table.
-const FIGURES: &[Figure] = &[p1::FIGURE];
+const FIGURES: &[Figure] = &[
+    p1::FIGURE,
+    #[cfg(feature = "peers")]
+    p2::FIGURE,
+    p3::FIGURE,
+    p5::FIGURE,
+    p6::FIGURE,
+    p8::FIGURE,
+];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
