@@ -40,6 +40,15 @@ const NUMBERS: [i64; 10] = [
     i64::MAX,
 ];
 
+/// A word and numbers in one text, as scripts answer what is answered most.
+fn text(bytes: &mut Unstructured<'_>) -> Result<String> {
+    let mut text = (*bytes.choose(&WORDS)?).to_owned();
+    for _ in 0..bytes.int_in_range(0..=3)? {
+        text = format!("{text}:{}", bytes.choose(&NUMBERS)?);
+    }
+    Ok(text)
+}
+
 /// A value of any shape, not deeper than `depth`.
 pub fn value(bytes: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
     let shapes = if depth == 0 { 9 } else { 11 };
@@ -47,7 +56,10 @@ pub fn value(bytes: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
         0 | 1 => Value::String((*bytes.choose(&WORDS)?).into()),
         2 | 3 => Value::Integer(*bytes.choose(&NUMBERS)?),
         4 => Value::Integer(bytes.arbitrary()?),
-        5 => Value::String(bytes.arbitrary::<&str>()?.into()),
+        5 => Value::String(match bytes.int_in_range(0..=2)? {
+            0 => bytes.arbitrary::<&str>()?.into(),
+            _ => text(bytes)?.into(),
+        }),
         6 => Value::Bytes(bytes.arbitrary::<Vec<u8>>()?.into()),
         7 => Value::Null,
         8 => match bytes.int_in_range(0..=2)? {
