@@ -9,7 +9,7 @@ use std::time::Duration;
 use leader_tests::Server;
 use tokio::time::{Instant, sleep};
 
-use crate::check::{ALLOWANCE, Verdict, check};
+use crate::check::{ALLOWANCE, STALLED_EACH, Verdict, check};
 use crate::clock::Clock;
 use crate::crew::Crew;
 use crate::heart::Heart;
@@ -24,8 +24,8 @@ use crate::topology::Topology;
 use crate::worker::Orders;
 
 const WORKERS: usize = 5;
-/// Well below a third of the shortest lease.
-const COMMAND_MS: u64 = 120;
+/// Below a third of the shortest lease, and no less: a busy machine takes its time.
+const COMMAND_MS: u64 = 200;
 /// How often a lull looks whether it may end.
 const LOOK: Duration = Duration::from_millis(20);
 /// How often something is said.
@@ -221,7 +221,8 @@ impl Lull<'_> {
             .collect();
         let mut led = BTreeSet::new();
         while led.len() < self.jobs.len()
-            && began.elapsed() < longest + self.heart.stalled().saturating_sub(stalled)
+            && began.elapsed()
+                < longest + self.heart.stalled().saturating_sub(stalled) * STALLED_EACH
         {
             sleep(LOOK).await;
             for tail in &mut tails {

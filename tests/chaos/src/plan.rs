@@ -53,7 +53,7 @@ impl Plan {
         let size = if self.dice.chance(20) {
             1
         } else {
-            self.dice.between(5, 14)
+            self.dice.between(6, 16)
         };
         let mut lanes: Vec<Vec<Strike>> = Vec::new();
         lanes.resize(self.workers + 2, Vec::new());

@@ -41,6 +41,8 @@ pub(crate) enum Record {
     Value { key: String, fence: u64 },
     /// A worker: whose log this is. The first line of its log.
     Life { worker: usize, life: u32, at: u64 },
+    /// A worker: it could not connect, and tries again. For people.
+    Unconnected { at: u64, why: String },
     /// A worker: it leads. `asked` is a time before it asked for this lease, where there is one.
     Begin {
         at: u64,

@@ -25,13 +25,15 @@ mod happened;
 mod recovery;
 mod stopped;
 mod story;
+#[cfg(test)]
+mod tests;
 mod writes;
 
 use std::path::Path;
 
 use serde::Serialize;
 
-pub(crate) use recovery::{ALLOWANCE, Recovery};
+pub(crate) use recovery::{ALLOWANCE, Recovery, STALLED_EACH};
 pub(crate) use story::{Close, Story, Tenure};
 
 /// Something that must not be.

@@ -4,10 +4,14 @@ use serde::Serialize;
 
 use super::{Story, Violation, ms};
 
-/// What is allowed for beyond the lease, in milliseconds: a command that is to time out first, the longest pause before
-/// the library connects again (270), the longest between two attempts within one wait (500), a worker's own pause, and
-/// the way of a request on a machine with much else to do. What the director's heart stood still is added.
+/// What is allowed for beyond the lease, in milliseconds: a command that is to time out first (200), the longest pause
+/// before the library connects again (270), the longest between two attempts within one wait (500), a worker's own pause,
+/// and the way of a request on a machine with much else to do.
 pub(crate) const ALLOWANCE: u64 = 1500;
+
+/// How often the time is added for which the director's heart stood still: a step goes through a worker, a proxy and a
+/// server, one after the other, and each of them waits for the machine as the heart does.
+pub(crate) const STALLED_EACH: u32 = 3;
 
 /// How leadership came back after faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -37,7 +41,8 @@ pub(super) fn check(story: &Story) -> (Recovery, Vec<Violation>) {
                 .filter(|tenure| tenure.name == job.name && tenure.end > from && tenure.begin < to)
                 .map(|tenure| tenure.begin.max(from) - from)
                 .min();
-            let due = (job.lease_ms + ALLOWANCE) * 1000 + stalled(story, from, to);
+            let due = (job.lease_ms + ALLOWANCE) * 1000
+                + stalled(story, from, to) * u64::from(STALLED_EACH);
             match led {
                 Some(took) if took <= due => {
                     recovery.seen += 1;

@@ -300,6 +300,7 @@ impl Reader {
                 known.answer = Some(Answer { at, seen });
                 known.places[1] = place;
             }
+            Record::Unconnected { .. } => {}
             other => return Err(format!("{place}: {other:?} is not a worker's to say")),
         }
         Ok(())
