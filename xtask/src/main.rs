@@ -1,6 +1,7 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
 mod bench;
+mod chaos;
 mod ci;
 mod clock;
 mod command;
@@ -35,6 +36,9 @@ Commands:
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught. With `--topology
                     quorum` on several servers of which a majority decides.
+  chaos --topology single|replicated|quorum|cluster|all [--seconds N] [--seed X] [--json FILE] [--page FILE]
+                    Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
+                    reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         ["bench", ..] => Err("which benchmark? There is `poll`".to_owned()),
         ["audit"] => ci::audit(),
         ["sim", rest @ ..] => sim::play(rest),
+        ["chaos", rest @ ..] => chaos::play(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

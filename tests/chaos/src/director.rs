@@ -9,7 +9,7 @@ use std::time::Duration;
 use leader_tests::Server;
 use tokio::time::{Instant, sleep};
 
-use crate::check::{ALLOWANCE, STALLED_EACH, Verdict, check};
+use crate::check::{ALLOWANCE, Verdict, check, counted};
 use crate::clock::Clock;
 use crate::crew::Crew;
 use crate::heart::Heart;
@@ -209,9 +209,12 @@ struct Lull<'a> {
 impl Lull<'_> {
     /// Until every name is led again, or ought to be. Whether that was in time is the checker's to say.
     async fn wait(&self) {
-        let (began, from) = (Instant::now(), self.clock.now());
-        let stalled = self.heart.stalled();
+        let (from, stalled) = (self.clock.now(), self.heart.stalled());
         let longest = Job::longest_lease(self.jobs) + Duration::from_millis(ALLOWANCE) + LOOK * 5;
+        let is_due = || {
+            let (time, stalled) = (self.clock.now() - from, self.heart.stalled() - stalled);
+            Duration::from_micros(counted(time, stalled)) > longest
+        };
         let mut tails: Vec<Tail> = self
             .crew
             .logs()
@@ -220,10 +223,7 @@ impl Lull<'_> {
             .filter_map(Tail::of)
             .collect();
         let mut led = BTreeSet::new();
-        while led.len() < self.jobs.len()
-            && began.elapsed()
-                < longest + self.heart.stalled().saturating_sub(stalled) * STALLED_EACH
-        {
+        while led.len() < self.jobs.len() && !is_due() {
             sleep(LOOK).await;
             for tail in &mut tails {
                 tail.read(|record| match record {

@@ -48,9 +48,9 @@ impl Heart {
         }
     }
 
-    /// For how long it has stood still since its start.
-    pub(crate) fn stalled(&self) -> Duration {
-        Duration::from_micros(self.stalled.load(Ordering::Relaxed))
+    /// For how long it has stood still since its start, in microseconds.
+    pub(crate) fn stalled(&self) -> u64 {
+        self.stalled.load(Ordering::Relaxed)
     }
 }
 

@@ -33,7 +33,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-pub(crate) use recovery::{ALLOWANCE, Recovery, STALLED_EACH};
+pub(crate) use recovery::{ALLOWANCE, Recovery, counted};
 pub(crate) use story::{Close, Story, Tenure};
 
 /// Something that must not be.
