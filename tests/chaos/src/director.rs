@@ -166,7 +166,7 @@ impl Run<'_> {
         lull.wait().await;
         let (begin, mut said) = (Instant::now(), Instant::now());
         let (mut storms, mut faults) = (0, 0);
-        while begin.elapsed() < options.length {
+        while begin.elapsed() < options.length || !plan.had_all() {
             let storm = plan.storm();
             storms += 1;
             faults += storm.iter().map(Vec::len).sum::<usize>();
