@@ -178,7 +178,9 @@ impl Forgery {
             workers: 2,
             jobs: jobs(),
         });
-        self.director.iter().for_each(|record| log.write(record));
+        for record in &self.director {
+            log.write(record);
+        }
         log.write(&Record::Over { at: self.over });
         for ((worker, life), records) in &self.logs {
             let path = worker_log(dir.path(), *worker, *life);
@@ -188,7 +190,9 @@ impl Forgery {
                 life: *life,
                 at: 0,
             });
-            records.iter().for_each(|record| log.write(record));
+            for record in records {
+                log.write(record);
+            }
             // As of a process that was killed while it wrote.
             let mut file = std::fs::OpenOptions::new()
                 .append(true)
