@@ -84,6 +84,7 @@ impl Workbench {
             .with_graceful_shutdown(until)
             .await;
         looking.abort();
+        self.stage.clear();
         self.bench.end().await;
         served
     }
@@ -98,6 +99,7 @@ impl Workbench {
             .route("/api/candidates/{id}", post(control::candidate))
             .route("/api/store", post(control::store))
             .route("/api/reset", post(control::reset))
+            .route("/api/scenario", post(control::scenario))
             .method_not_allowed_fallback(async || {
                 Refusal::new(
                     StatusCode::METHOD_NOT_ALLOWED,
@@ -116,7 +118,7 @@ async fn state(State(app): State<Workbench>) -> Json<Value> {
     let record = Eye::default().record(&app.bench).await;
     let events = app.bench.world.journal.since(0, stream::MOST_EVENTS).events;
     Json(json!({
-        "about": view::about(&app.bench, &app.stage),
+        "about": view::about(&app.bench),
         "state": view::state(&app.bench, &app.stage, &record),
         "events": events,
     }))

@@ -13,7 +13,7 @@
 //! | `journal` | what has happened |
 //! | `settings` | what can be set, and in which range |
 //! | `bench` | what can be done |
-//! | `scenario` | stories that do it by themselves |
+//! | `scenario`, `script` | stories that do it by themselves |
 //! | `view`, `http` | what pages see, and how |
 
 mod bench;
@@ -24,6 +24,7 @@ mod life;
 mod reach;
 mod resource;
 mod scenario;
+mod script;
 mod settings;
 mod site;
 mod view;
