@@ -15,6 +15,7 @@
 //! | `bench` | what can be done |
 //! | `scenario`, `script` | stories that do it by themselves |
 //! | `view`, `http` | what pages see, and how |
+//! | `ticks` | the same under paused time, in ticks: a table, and a player |
 
 mod bench;
 mod candidate;
@@ -27,6 +28,7 @@ mod scenario;
 mod script;
 mod settings;
 mod site;
+pub mod ticks;
 mod view;
 mod world;
 
