@@ -106,11 +106,8 @@ impl Stage {
 
     /// Nothing plays any more.
     pub(crate) fn clear(&self) {
-        if let Some(Playing {
-            task: Some(task), ..
-        }) = self.playing().take()
-        {
-            task.abort();
+        if let Some(playing) = self.playing().take() {
+            playing.cleared.cancel();
         }
     }
 }

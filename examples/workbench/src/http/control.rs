@@ -15,7 +15,7 @@ use crate::settings::{Refused, Settings};
 use crate::world::IDS;
 
 /// A request's body: a JSON object.
-pub(super) struct Object(Map<String, Value>);
+pub(super) struct Object(pub(super) Map<String, Value>);
 
 impl<S: Send + Sync> FromRequest<S> for Object {
     type Rejection = Refusal;
