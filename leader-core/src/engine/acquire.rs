@@ -77,7 +77,7 @@ impl<S: LeaseStore> Engine<S> {
             ClaimReply::Granted { slot, fence } => {
                 let (_standing, span) = standing();
                 let grant = Grant {
-                    claim: &claim,
+                    claim,
                     slot,
                     fence,
                     sent: now,
@@ -87,7 +87,8 @@ impl<S: LeaseStore> Engine<S> {
                     freed: None,
                     uncertain: false,
                 };
-                let lease = span.inside(|| self.grant(&grant, &label, options, runtime));
+                let granted = || self.grant(grant, label.clone(), options, runtime);
+                let lease = span.inside(granted);
                 Some(self.acquired(name, &label, Ok(Acquisition::Elected(lease))))
             }
             ClaimReply::Taken {
@@ -129,28 +130,28 @@ impl<S: LeaseStore> Engine<S> {
     /// A grant becomes a lease.
     fn grant(
         self: &Arc<Self>,
-        grant: &Grant<'_>,
-        label: &Label,
+        grant: Grant,
+        label: Label,
         options: &LeaseOptions,
         runtime: Handle,
     ) -> Lease {
         let (claim, sent, now) = (grant.claim, grant.sent, grant.answered);
         let lease = claim.lease;
         let times = Times::new(self.base, sent + validity(lease), now + kept(lease));
-        let held = Held::begin(label, grant.begun, grant.freed);
+        let held = Held::begin(&label, grant.begun, grant.freed);
         let tenure = Tenure::new(
             self.next_key(),
             self.id,
             TenureId {
-                name: claim.name.clone(),
-                node_id: claim.node_id.clone(),
+                name: claim.name,
+                node_id: claim.node_id,
                 slot: grant.slot,
                 fence: grant.fence,
             },
             claim.token,
             grant.uncertain,
             options,
-            (label.clone(), held),
+            (label, held),
             (now, times),
             runtime,
             self.clone(),
@@ -160,8 +161,8 @@ impl<S: LeaseStore> Engine<S> {
 }
 
 /// A claim that was granted, and when.
-struct Grant<'a> {
-    claim: &'a Claim,
+struct Grant {
+    claim: Claim,
     slot: u32,
     fence: FencingToken,
     /// Taken before the request was sent: the lease is counted from here.
@@ -392,7 +393,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             }
             ClaimReply::Granted { slot, fence } => {
                 let grant = Grant {
-                    claim: &self.claim,
+                    claim: self.claim.clone(),
                     slot,
                     fence,
                     sent,
@@ -401,7 +402,8 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                     freed: self.freed,
                     uncertain: earlier,
                 };
-                let lease = engine.grant(&grant, self.label, self.options, self.runtime.clone());
+                let (label, runtime) = (self.label.clone(), self.runtime.clone());
+                let lease = engine.grant(grant, label, self.options, runtime);
                 self.uncertain = false;
                 Ok(Answer::Elected(lease))
             }

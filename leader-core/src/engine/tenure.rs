@@ -128,23 +128,15 @@ pub(crate) struct Times {
 
 impl Times {
     pub(crate) fn new(base: Instant, deadline: Instant, store_end: Instant) -> Self {
-        let times = Self {
+        Self {
             base,
-            deadline: AtomicU64::new(0),
-            store_end: AtomicU64::new(0),
-        };
-        times
-            .deadline
-            .store(times.nanos(deadline), Ordering::Relaxed);
-        times
-            .store_end
-            .store(times.nanos(store_end), Ordering::Relaxed);
-        times
+            deadline: AtomicU64::new(nanos(base, deadline)),
+            store_end: AtomicU64::new(nanos(base, store_end)),
+        }
     }
 
     fn nanos(&self, instant: Instant) -> u64 {
-        let since = instant.saturating_duration_since(self.base).as_nanos();
-        u64::try_from(since).unwrap_or(u64::MAX)
+        nanos(self.base, instant)
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -154,6 +146,11 @@ impl Times {
     pub(crate) fn store_end(&self) -> Instant {
         self.base + Duration::from_nanos(self.store_end.load(Ordering::Acquire))
     }
+}
+
+fn nanos(base: Instant, instant: Instant) -> u64 {
+    let since = instant.saturating_duration_since(base).as_nanos();
+    u64::try_from(since).unwrap_or(u64::MAX)
 }
 
 /// `phase` is one of these, or `LOST` plus a reason.
