@@ -15,6 +15,7 @@ use crate::node::NodeId;
 pub(crate) struct Around(Option<Span>);
 
 impl Around {
+    #[inline]
     pub(crate) fn nothing() -> Self {
         Self(None)
     }
@@ -47,6 +48,7 @@ impl Around {
     }
 
     /// Does `work` inside the span.
+    #[inline]
     pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(span) = &self.0 else {
             return work();

@@ -68,14 +68,15 @@ impl<S: LeaseStore> Engine<S> {
         let now = Instant::now();
         let claim = self.new_claim(name, options, now);
         let reply = self.store.claim_now(&claim, now)?;
+        // Who waits begins with a claim of its own, and a token that was given up is no use to anybody.
+        if matches!(reply, ClaimReply::Taken { .. } if waits) || reply == ClaimReply::Ended {
+            return None;
+        }
         let label = Label::new(name, options);
-        let standing = || {
-            let span = Around::standing(&label, &self.node_id, options.slots());
-            (self.meter.standing(&label), span)
-        };
+        let _standing = self.meter.standing(&label);
+        let span = Around::standing(&label, &self.node_id, options.slots());
         match reply {
             ClaimReply::Granted { slot, fence } => {
-                let (_standing, span) = standing();
                 let grant = Grant {
                     claim,
                     slot,
@@ -87,21 +88,22 @@ impl<S: LeaseStore> Engine<S> {
                     freed: None,
                     uncertain: false,
                 };
-                let granted = || self.grant(grant, label.clone(), options, runtime);
-                let lease = span.inside(granted);
+                let lease = span.inside(|| self.grant(grant, label, options, runtime));
+                if !self.is_closing() {
+                    return Some(Ok(Acquisition::Elected(lease)));
+                }
+                let label = lease.tenure().label.clone();
                 Some(self.acquired(name, &label, Ok(Acquisition::Elected(lease))))
             }
             ClaimReply::Taken {
                 retry_after,
                 holder,
                 ..
-            } if !waits => {
-                let _standing = standing();
+            } => {
                 let skipped = Skipped::new(holder, Some(retry_after));
                 Some(self.acquired(name, &label, Ok(Acquisition::Skipped(skipped))))
             }
-            // Waiting begins with a claim of its own.
-            ClaimReply::Taken { .. } | ClaimReply::Ended => None,
+            ClaimReply::Ended => None,
         }
     }
 
@@ -137,7 +139,7 @@ impl<S: LeaseStore> Engine<S> {
     ) -> Lease {
         let (claim, sent, now) = (grant.claim, grant.sent, grant.answered);
         let lease = claim.lease;
-        let times = Times::new(self.base, sent + validity(lease), now + kept(lease));
+        let times = Times::new(lease, sent, now);
         let held = Held::begin(&label, grant.begun, grant.freed);
         let tenure = Tenure::new(
             self.next_key(),

@@ -207,7 +207,6 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
                 grace: self.shutdown_grace,
                 tokens: self.tokens,
                 background: self.background,
-                base: Instant::now(),
                 last_key: AtomicU64::new(0),
                 held: Holdings::default(),
                 let_go: Notify::new(),
@@ -307,8 +306,6 @@ pub(crate) struct Engine<S> {
     grace: Duration,
     tokens: Tokens,
     background: Background,
-    /// Deadlines are kept as nanoseconds after this.
-    base: Instant,
     last_key: AtomicU64,
     held: Holdings,
     /// Rung whenever a tenure leaves `held` during a shutdown.

@@ -34,6 +34,7 @@ impl Queues {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     fn are_empty(&self) -> bool {
         self.names.load(Ordering::Acquire) == 0
     }

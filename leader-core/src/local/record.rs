@@ -10,7 +10,6 @@ use crate::node::NodeId;
 use crate::store::{Claim, Hint, HintSender, Revision};
 use crate::token::{FencingToken, Token};
 
-#[derive(Default)]
 pub(super) struct Record {
     pub(super) slots: Slots,
     /// The last revision that a release took, as far as this record remembers.
@@ -110,10 +109,11 @@ impl Slots {
 
 impl Record {
     /// A record of a name of which none is remembered: no release is later than `revision`.
-    pub(super) fn since(revision: u64) -> Self {
+    pub(super) fn since(revision: u64, slots: Slots) -> Self {
         Self {
+            slots,
             released: revision,
-            ..Self::default()
+            more: None,
         }
     }
 
@@ -191,6 +191,7 @@ impl Record {
     }
 
     /// Tells of a release: how many watchers were told.
+    #[inline]
     pub(super) fn tell(&self, revision: u64, free_in: Duration) -> u32 {
         self.show();
         let watchers = self.more.iter().flat_map(|more| more.watchers.values());
@@ -206,6 +207,7 @@ impl Record {
     }
 
     /// Tells of a change.
+    #[inline]
     pub(super) fn show(&self) {
         let observers = self.more.iter().flat_map(|more| more.observers.values());
         for observer in observers {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::record::{Entry, Record};
+use super::record::{Entry, Record, Slots};
 use crate::error::LossReason;
 use crate::name::LockName;
 use crate::options::LeaseOptions;
@@ -28,6 +28,9 @@ pub struct LocalStore {
 
 struct Shared {
     records: HashMap<LockName, Record>,
+    /// Those of the last record that was forgotten, none of them taken: a name that is led again and again allocates
+    /// them once.
+    spare: Slots,
     revisions: Revisions,
     next_watcher: u64,
 }
@@ -73,13 +76,14 @@ impl Shared {
         let mut record = match self.records.entry(name.clone()) {
             hash_map::Entry::Occupied(record) => record,
             hash_map::Entry::Vacant(place) => {
-                place.insert_entry(Record::since(self.revisions.last))
+                let slots = std::mem::take(&mut self.spare);
+                place.insert_entry(Record::since(self.revisions.last, slots))
             }
         };
         record.get_mut().forget_what_is_over(now);
         let answer = step(record.get_mut(), &mut self.revisions);
         if record.get().is_empty() {
-            record.remove();
+            self.spare = record.remove().slots;
         }
         answer
     }
@@ -107,6 +111,7 @@ impl LocalStore {
         Self {
             shared: Arc::new(Mutex::new(Shared {
                 records: HashMap::new(),
+                spare: Slots::default(),
                 revisions: Revisions {
                     last: 0,
                     started: Instant::now(),
