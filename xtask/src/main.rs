@@ -37,14 +37,14 @@ Commands:
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught. With `--topology
                     quorum` on several servers of which a majority decides.
-  chaos --topology single|replicated|quorum|cluster|all [--seconds N] [--seed X] [--json FILE] [--page FILE]
-                    Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
-                    reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   fuzz [TARGET] [--seconds N]
                     Throw whatever a fuzzer thinks of at names, options, durations, replies, messages and URLs, or at one
                     of them; a minute each if nothing is said. Needs cargo-fuzz.
   bench [P1 P3 ..]  Measure what the library costs, in ratios to floors and peers of the same run, and show a table with the
                     goals. All of it takes some minutes and is written to benches/RESULTS.md; with some named, it is not.
+  chaos --topology single|replicated|quorum|cluster|all [--seconds N] [--seed X] [--json FILE] [--page FILE]
+                    Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
+                    reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
