@@ -16,8 +16,8 @@ use crate::node::NodeId;
 use crate::options::LeaseOptions;
 use crate::state::Holder;
 use crate::store::{
-    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
-    Revision, StoreError, Watching,
+    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, REACH, Release,
+    ReleaseReply, Revision, StoreError, Watching,
 };
 use crate::token::{FencingToken, Token};
 
@@ -187,21 +187,26 @@ impl Record {
 }
 
 impl Shared {
+    fn micros(&self, now: Instant) -> u64 {
+        let elapsed = now.saturating_duration_since(self.started);
+        self.started_micros.saturating_add(micros(elapsed))
+    }
+
     fn next_revision(&mut self, now: Instant) -> u64 {
-        let elapsed = now.saturating_duration_since(self.started).as_micros();
-        let micros = self
-            .started_micros
-            .saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX));
-        self.last_revision = micros.max(self.last_revision + 1);
+        self.last_revision = self.micros(now).max(self.last_revision + 1);
         self.last_revision
     }
 
     /// The revision of a grant of `record`.
-    fn next_grant(&mut self, record: &Record, at_least: Revision, now: Instant) -> FencingToken {
-        FencingToken::new(if at_least == Revision::default() {
-            self.next_revision(now)
+    fn next_grant(&mut self, record: &Record, claim: &Claim, now: Instant) -> FencingToken {
+        let (time, proposed) = (self.micros(now), claim.proposed.get());
+        FencingToken::new(if claim.at_least == Revision::default() {
+            let is_near = proposed.abs_diff(time) <= micros(REACH);
+            let time = if is_near { proposed } else { time };
+            self.last_revision = time.max(self.last_revision + 1);
+            self.last_revision
         } else {
-            let number = at_least.get().max(record.last_revision() + 1);
+            let number = claim.at_least.get().max(record.last_revision() + 1);
             self.last_revision = self.last_revision.max(number);
             number
         })
@@ -253,7 +258,7 @@ impl LocalStore {
                 records: HashMap::new(),
                 last_revision: 0,
                 started: Instant::now(),
-                started_micros: u64::try_from(since_epoch.as_micros()).unwrap_or_default(),
+                started_micros: micros(since_epoch),
                 next_watcher: 0,
             })),
         }
@@ -292,7 +297,7 @@ impl LocalStore {
             if let Some((slot, mut entry)) = record.take(claim.token) {
                 entry.ends = entry.ends.max(ends);
                 if Revision::from(entry.fence) < claim.at_least {
-                    entry.fence = shared.next_grant(record, claim.at_least, now);
+                    entry.fence = shared.next_grant(record, claim, now);
                     record.show();
                 }
                 let fence = entry.fence;
@@ -308,7 +313,7 @@ impl LocalStore {
             }
             let lowest = || (0..claim.slots).find(|slot| !record.slots.contains_key(slot));
             let slot = claim.slot.or_else(lowest).unwrap_or_default();
-            let fence = shared.next_grant(record, claim.at_least, now);
+            let fence = shared.next_grant(record, claim, now);
             record.slots.insert(
                 slot,
                 Entry {
@@ -478,6 +483,10 @@ impl LeaseStore for LocalStore {
         Duration::from_millis(500)
     }
 
+    fn time_by_now(&self) -> Option<Duration> {
+        Some(Duration::from_micros(self.lock().micros(Instant::now())))
+    }
+
     fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
         Some(self.release_one(release))
     }
@@ -486,6 +495,10 @@ impl LeaseStore for LocalStore {
 /// What anybody asks for is bounded, so that adding it to a clock cannot overflow.
 fn bounded(duration: Duration) -> Duration {
     duration.min(LeaseOptions::MAX_LEASE)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 struct Watcher {

@@ -38,20 +38,29 @@ pub(crate) struct Released {
     pub(crate) reply: ReleaseReply,
     /// Why nobody could be told, in the server's words.
     pub(crate) untold: Option<String>,
+    /// The server's time in microseconds, where something was released.
+    pub(crate) time: Option<u64>,
 }
 
-pub(crate) fn claim(reply: &Reply) -> Result<ClaimReply, Oddity> {
+/// The answer to a claim, and the server's time in microseconds, which is said except when the claim was ended.
+pub(crate) fn claim(reply: &Reply) -> Result<(ClaimReply, Option<u64>), Oddity> {
     match known(reply)? {
-        ("granted", [slot, fence]) => Ok(ClaimReply::Granted {
-            slot: small(slot)?,
-            fence: FencingToken::new(number(fence)?),
-        }),
-        ("taken", [free_in, revision, holder]) => Ok(ClaimReply::Taken {
-            retry_after: Duration::from_micros(number(free_in)?),
-            holder: Some(node_id(holder)?),
-            revision: Revision::new(number(revision)?),
-        }),
-        ("ended", []) => Ok(ClaimReply::Ended),
+        ("granted", [slot, fence, time]) => {
+            let granted = ClaimReply::Granted {
+                slot: small(slot)?,
+                fence: FencingToken::new(number(fence)?),
+            };
+            Ok((granted, Some(number(time)?)))
+        }
+        ("taken", [free_in, revision, holder, time]) => {
+            let taken = ClaimReply::Taken {
+                retry_after: Duration::from_micros(number(free_in)?),
+                holder: Some(node_id(holder)?),
+                revision: Revision::new(number(revision)?),
+            };
+            Ok((taken, Some(number(time)?)))
+        }
+        ("ended", []) => Ok((ClaimReply::Ended, None)),
         _ => Err(malformed(reply)),
     }
 }
@@ -88,7 +97,7 @@ fn extend_one(reply: &Reply) -> Result<ExtendReply, Oddity> {
 
 pub(crate) fn release(reply: &Reply) -> Result<Released, Oddity> {
     match known(reply)? {
-        ("released", [revision, told]) => {
+        ("released", [revision, told, time]) => {
             let (told, untold) = match told {
                 Reply::Text(words) => (0, Some(words.clone())),
                 told => (small(told)?, None),
@@ -97,11 +106,13 @@ pub(crate) fn release(reply: &Reply) -> Result<Released, Oddity> {
             Ok(Released {
                 reply: ReleaseReply::Released { revision, told },
                 untold,
+                time: Some(number(time)?),
             })
         }
         (text, []) if reason(text).is_some() => Ok(Released {
             reply: ReleaseReply::NotHeld(reason(text).unwrap_or(LossReason::Deleted)),
             untold: None,
+            time: None,
         }),
         _ => Err(malformed(reply)),
     }

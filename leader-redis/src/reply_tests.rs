@@ -25,17 +25,33 @@ fn strange() -> Vec<Reply> {
         list([number(1)]),
         list([text("granted")]),
         list([text("granted"), number(0)]),
-        list([text("granted"), number(-1), number(5)]),
-        list([text("granted"), number(0), number(-5)]),
-        list([text("granted"), number(i64::from(u32::MAX) + 1), number(5)]),
-        list([text("granted"), text("0"), text("5")]),
-        list([text("granted"), number(0), number(5), number(6)]),
-        list([list([text("granted")]), number(0), number(5)]),
+        list([text("granted"), number(0), number(5)]),
+        list([text("granted"), number(-1), number(5), number(6)]),
+        list([text("granted"), number(0), number(-5), number(6)]),
+        list([text("granted"), number(0), number(5), number(-6)]),
+        list([
+            text("granted"),
+            number(i64::from(u32::MAX) + 1),
+            number(5),
+            number(6),
+        ]),
+        list([text("granted"), text("0"), text("5"), text("6")]),
+        list([text("granted"), number(0), number(5), number(6), number(7)]),
+        list([list([text("granted")]), number(0), number(5), number(6)]),
         list([text("taken"), number(0), number(5)]),
-        list([text("taken"), number(-1), number(5), text("node")]),
+        list([text("taken"), number(0), number(5), text("node")]),
+        list([
+            text("taken"),
+            number(-1),
+            number(5),
+            text("node"),
+            number(6),
+        ]),
         list([text("ended"), number(0)]),
-        list([text("released"), Reply::Nil, number(0)]),
-        list([text("released"), number(1), Reply::Nil]),
+        list([text("released"), number(1), number(0)]),
+        list([text("released"), Reply::Nil, number(0), number(2)]),
+        list([text("released"), number(1), Reply::Nil, number(2)]),
+        list([text("released"), number(1), number(0), number(-2)]),
         list([text("expired"), number(1)]),
         list([text("holders"), text("node")]),
         list([
@@ -53,27 +69,35 @@ fn a_claim_is_granted_taken_or_ended() {
         claim(&list([
             text("granted"),
             number(2),
-            number(1_759_836_153_000_000)
+            number(1_759_836_153_000_000),
+            number(1_759_836_152_000_000)
         ])),
-        Ok(ClaimReply::Granted {
-            slot: 2,
-            fence: FencingToken::new(1_759_836_153_000_000),
-        })
+        Ok((
+            ClaimReply::Granted {
+                slot: 2,
+                fence: FencingToken::new(1_759_836_153_000_000),
+            },
+            Some(1_759_836_152_000_000)
+        ))
     );
     assert_eq!(
         claim(&list([
             text("taken"),
             number(1500),
             number(7),
-            text("node-b")
+            text("node-b"),
+            number(9)
         ])),
-        Ok(ClaimReply::Taken {
-            retry_after: Duration::from_micros(1500),
-            holder: Some(NodeId::new("node-b")),
-            revision: Revision::new(7),
-        })
+        Ok((
+            ClaimReply::Taken {
+                retry_after: Duration::from_micros(1500),
+                holder: Some(NodeId::new("node-b")),
+                revision: Revision::new(7),
+            },
+            Some(9)
+        ))
     );
-    assert_eq!(claim(&list([text("ended")])), Ok(ClaimReply::Ended));
+    assert_eq!(claim(&list([text("ended")])), Ok((ClaimReply::Ended, None)));
     assert_eq!(claim(&list([text("foreign")])), Err(Oddity::Foreign));
 }
 
@@ -105,7 +129,7 @@ fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
 
 #[test]
 fn a_release_may_have_told_nobody() {
-    let released = release(&list([text("released"), number(9), number(3)])).unwrap();
+    let released = release(&list([text("released"), number(9), number(3), number(8)])).unwrap();
     assert_eq!(
         released,
         Released {
@@ -114,9 +138,16 @@ fn a_release_may_have_told_nobody() {
                 told: 3,
             },
             untold: None,
+            time: Some(8),
         }
     );
-    let released = release(&list([text("released"), number(9), text("NOPERM no")])).unwrap();
+    let released = release(&list([
+        text("released"),
+        number(9),
+        text("NOPERM no"),
+        number(8),
+    ]))
+    .unwrap();
     assert_eq!(released.untold.as_deref(), Some("NOPERM no"));
     for (word, reason) in [
         ("expired", LossReason::Expired),

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use futures::future::join_all;
 use leader_core::store::{
-    Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
-    Revision, StoreError, Watching,
+    Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, REACH, Release,
+    ReleaseReply, Revision, StoreError, Watching,
 };
 use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
 use crate::client::{Arg, Call, Link};
+use crate::clock::Clock;
 use crate::connect::Home;
 use crate::fault::Failure;
 use crate::fenced::FencedKey;
@@ -70,6 +71,7 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     address: String,
     timeout: Duration,
+    clock: Clock,
     /// Kept for as long as the connections.
     pub(crate) home: Home,
     /// Whether it was said that releases cannot be told.
@@ -96,6 +98,7 @@ impl RedisStore {
                 keys,
                 address,
                 timeout,
+                clock: Clock::default(),
                 home,
                 cannot_tell: AtomicBool::new(false),
                 cannot_hear: AtomicBool::new(false),
@@ -160,15 +163,21 @@ impl Inner {
             Arg::Text(claim.node_id.as_str()),
             Arg::Number(claim.at_least.get()),
             Arg::Text(slot.as_deref().unwrap_or_default()),
+            Arg::Number(claim.proposed.get()),
+            Arg::Number(micros(REACH)),
         ];
-        let plain =
-            slot.is_none() && claim.at_least == Revision::default() && !self.commands.has_slots();
+        let plain = slot.is_none()
+            && claim.at_least == Revision::default()
+            && claim.proposed == Revision::default()
+            && !self.commands.has_slots();
         let args = if plain { &args[..4] } else { &args };
         let mark = self.keys.mark(&claim.name, &token);
         let answer = self.run_with_mark(&CLAIM, &key, &mark, args).await;
-        answer
+        let (reply, time) = answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
-            .map_err(|failure| self.error(&key, failure))
+            .map_err(|failure| self.error(&key, failure))?;
+        self.clock.note(time);
+        Ok(reply)
     }
 
     /// A grant counts once replicas have acknowledged it; until then the slot is only kept from others.
@@ -289,7 +298,13 @@ impl Inner {
         let mark = self.keys.mark(&release.name, &token);
         let answer = self.run_with_mark(&RELEASE, &key, &mark, &args).await;
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
-        let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
+        let released = released.map_err(|failure| self.error(&key, failure))?;
+        let Released {
+            reply,
+            untold,
+            time,
+        } = released;
+        self.clock.note(time);
         if let Some(words) = untold
             && !self.cannot_tell.swap(true, Ordering::Relaxed)
         {
@@ -436,6 +451,10 @@ impl LeaseStore for RedisStore {
     /// acknowledged before it can be.
     fn command_timeout(&self) -> Duration {
         self.inner.step()
+    }
+
+    fn time_by_now(&self) -> Option<Duration> {
+        self.inner.clock.by_now()
     }
 
     /// Closes the connections that this store opened. A client that was passed in goes on.

@@ -7,11 +7,13 @@
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
 -- ARGV[4]  the candidate's node id
--- ARGV[5]  what the fencing token must be at least, 0 for none; left out together with the next
+-- ARGV[5]  what the fencing token must be at least, 0 for none; left out together with the next ones
 -- ARGV[6]  the one slot that will do, '' for any
+-- ARGV[7]  what stands for the time in the fencing token, 0 for nothing
+-- ARGV[8]  how many microseconds it may be from the time
 --
--- Replies  {'granted', slot, fencing token}
---          {'taken', microseconds until one is free, revision, node id of its holder}
+-- Replies  {'granted', slot, fencing token, time in microseconds}
+--          {'taken', microseconds until one is free, revision, node id of its holder, time in microseconds}
 --          {'ended'}    the token was ended before this claim arrived
 --          {'foreign'}  the hash at the key is not ours
 --
@@ -52,7 +54,7 @@ for i = 1, #record, 2 do
 end
 if #record > 0 and not last then return {'foreign'} end
 
-local floor, only
+local floor, only = 0
 if ARGV[5] then floor, only = tonumber(ARGV[5]), tonumber(ARGV[6]) end
 
 local marked = ends and ends > now and redis.call('EXISTS', KEYS[2] or ARGV[#ARGV]) == 1
@@ -72,11 +74,17 @@ if marked or (not mine and (live >= slots or (only and held[only]))) then
     local there = tonumber(sub(held[only], 33, 48))
     if live < slots or there > soonest then soonest, first = there, held[only] end
   end
-  return {'taken', soonest - now, last, sub(first, 65)}
+  return {'taken', soonest - now, last, sub(first, 65), now}
 end
 
 local expiry, slot, fence, least = now + lease, mine, nil, now
-if floor and floor > 0 then least = floor end
+if floor > 0 then
+  least = floor
+elseif ARGV[7] and math.abs(tonumber(ARGV[7]) - now) <= tonumber(ARGV[8]) then
+  least = tonumber(ARGV[7])
+  -- What was issued before this server forgot the name, if it did, was no more than the time.
+  if (last or 0) == 0 and least < now then least = now end
+end
 if mine then
   local present = tonumber(sub(held[mine], 33, 48))
   if present > expiry then expiry = present end
@@ -85,7 +93,7 @@ else
   slot = only or 0
   while not only and held[slot] do slot = slot + 1 end
 end
-local new = not mine or (floor and fence < floor)
+local new = not mine or fence < floor
 if new then
   fence = (last or 0) + 1
   if least > fence then fence = least end
@@ -117,4 +125,4 @@ if new and observed and observed > now then
   if not KEYS[2] and redis.REDIS_VERSION_NUM then tell = 'SPUBLISH' end
   redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
 end
-return {'granted', slot, fence}
+return {'granted', slot, fence, now}

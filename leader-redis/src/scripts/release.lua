@@ -10,8 +10,8 @@
 -- ARGV[5]  the channel of the name's watchers
 -- ARGV[6]  how they are told: PUBLISH, or SPUBLISH on a cluster
 --
--- Replies  {'released', revision, how many watchers were told}
---          {'released', revision, why none could be told}
+-- Replies  {'released', revision, how many watchers were told, time in microseconds}
+--          {'released', revision, why none could be told, time in microseconds}
 --          {'expired'}, {'taken'}, {'deleted'}  the token was not in force, and why
 --          {'foreign'}  the hash at the key is not ours
 --
@@ -82,7 +82,7 @@ if entry and sub(entry, 1, 32) == token then
       if ARGV[6] == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then tell = 'PUBLISH' end
       redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
     end
-    reply = {'released', revision, told}
+    reply = {'released', revision, told, now}
   else
     reply = {'expired'}
   end
