@@ -24,11 +24,9 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// An answer has just come that told this time, if it told any.
-    pub(crate) fn note(&self, micros: Option<u64>) {
-        if let Some(micros) = micros {
-            self.note_at(Instant::now(), micros);
-        }
+    /// An answer has just come that told this time.
+    pub(crate) fn note(&self, micros: u64) {
+        self.note_at(Instant::now(), micros);
     }
 
     /// The server's time by now at least, unless its clock was set back since it answered.

@@ -24,34 +24,30 @@ fn strange() -> Vec<Reply> {
         list([Reply::Nil]),
         list([number(1)]),
         list([text("granted")]),
-        list([text("granted"), number(0)]),
         list([text("granted"), number(0), number(5)]),
-        list([text("granted"), number(-1), number(5), number(6)]),
-        list([text("granted"), number(0), number(-5), number(6)]),
-        list([text("granted"), number(0), number(5), number(-6)]),
-        list([
-            text("granted"),
-            number(i64::from(u32::MAX) + 1),
-            number(5),
-            number(6),
-        ]),
-        list([text("granted"), text("0"), text("5"), text("6")]),
-        list([text("granted"), number(0), number(5), number(6), number(7)]),
-        list([list([text("granted")]), number(0), number(5), number(6)]),
+        list([text("granted:0:5")]),
+        text("granted:"),
+        text("granted:0"),
+        text("granted:0:"),
+        text("granted::5"),
+        text("granted:-1:5"),
+        text("granted:+1:5"),
+        text("granted:0:-5"),
+        text("granted:0: 5"),
+        text("granted:4294967296:5"),
+        text("granted:0:18446744073709551616"),
+        text("granted:0:5:6"),
+        text("granted 0:5"),
         list([text("taken"), number(0), number(5)]),
-        list([text("taken"), number(0), number(5), text("node")]),
-        list([
-            text("taken"),
-            number(-1),
-            number(5),
-            text("node"),
-            number(6),
-        ]),
+        list([text("taken"), number(-1), number(5), text("node")]),
         list([text("ended"), number(0)]),
+        list([text("released"), Reply::Nil, text("NOPERM no")]),
+        list([text("released"), number(1), Reply::Nil]),
         list([text("released"), number(1), number(0)]),
-        list([text("released"), Reply::Nil, number(0), number(2)]),
-        list([text("released"), number(1), Reply::Nil, number(2)]),
-        list([text("released"), number(1), number(0), number(-2)]),
+        text("released:0"),
+        text("released:0:"),
+        text("released:-1:5"),
+        text("released:0:5:6"),
         list([text("expired"), number(1)]),
         list([text("holders"), text("node")]),
         list([
@@ -66,46 +62,32 @@ fn strange() -> Vec<Reply> {
 #[test]
 fn a_claim_is_granted_taken_or_ended() {
     assert_eq!(
-        claim(&list([
-            text("granted"),
-            number(2),
-            number(1_759_836_153_000_000),
-            number(1_759_836_152_000_000)
-        ])),
-        Ok((
-            ClaimReply::Granted {
-                slot: 2,
-                fence: FencingToken::new(1_759_836_153_000_000),
-            },
-            Some(1_759_836_152_000_000)
-        ))
+        claim(&text("granted:2:1759836153000000"), 3),
+        Ok(ClaimReply::Granted {
+            slot: 2,
+            fence: FencingToken::new(1_759_836_153_000_000),
+        })
     );
     assert_eq!(
-        claim(&list([
-            text("taken"),
-            number(1500),
-            number(7),
-            text("node-b"),
-            number(9)
-        ])),
-        Ok((
-            ClaimReply::Taken {
-                retry_after: Duration::from_micros(1500),
-                holder: Some(NodeId::new("node-b")),
-                revision: Revision::new(7),
-            },
-            Some(9)
-        ))
+        claim(
+            &list([text("taken"), number(1500), number(7), text("node-b")]),
+            3
+        ),
+        Ok(ClaimReply::Taken {
+            retry_after: Duration::from_micros(1500),
+            holder: Some(NodeId::new("node-b")),
+            revision: Revision::new(7),
+        })
     );
-    assert_eq!(claim(&list([text("ended")])), Ok((ClaimReply::Ended, None)));
-    assert_eq!(claim(&list([text("foreign")])), Err(Oddity::Foreign));
+    assert_eq!(claim(&list([text("ended")]), 3), Ok(ClaimReply::Ended));
+    assert_eq!(claim(&list([text("foreign")]), 3), Err(Oddity::Foreign));
 }
 
 #[test]
 fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
     for reply in strange() {
         assert!(
-            matches!(claim(&reply), Err(Oddity::Malformed(_))),
+            matches!(claim(&reply, 3), Err(Oddity::Malformed(_))),
             "{reply}"
         );
         assert!(
@@ -128,8 +110,27 @@ fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
 }
 
 #[test]
+fn the_time_is_told_behind_an_answer() {
+    let split = |answer: &str| match split_time(text(answer)) {
+        (Reply::Text(answer), time) => (answer, time),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(split("granted:0:5@7"), ("granted:0:5".to_owned(), Some(7)));
+    for as_it_is in [
+        "granted:0:5",
+        "granted:0:5@",
+        "granted:0:5@+7",
+        "granted:0:5@7@8",
+        "granted:0:5@0",
+        "granted:0:5@18446744073709551616",
+    ] {
+        assert_eq!(split(as_it_is), (as_it_is.to_owned(), None));
+    }
+}
+
+#[test]
 fn a_release_may_have_told_nobody() {
-    let released = release(&list([text("released"), number(9), number(3), number(8)])).unwrap();
+    let released = release(&text("released:3:0000000000000009")).unwrap();
     assert_eq!(
         released,
         Released {
@@ -138,16 +139,9 @@ fn a_release_may_have_told_nobody() {
                 told: 3,
             },
             untold: None,
-            time: Some(8),
         }
     );
-    let released = release(&list([
-        text("released"),
-        number(9),
-        text("NOPERM no"),
-        number(8),
-    ]))
-    .unwrap();
+    let released = release(&list([text("released"), number(9), text("NOPERM no")])).unwrap();
     assert_eq!(released.untold.as_deref(), Some("NOPERM no"));
     for (word, reason) in [
         ("expired", LossReason::Expired),
@@ -210,4 +204,49 @@ fn an_answer_is_shown_short() {
         list([text("a"), number(1), Reply::Nil]).to_string(),
         r#"["a", 1, nil]"#
     );
+}
+
+#[test]
+fn a_message_that_cannot_be_read_means_ask_again() {
+    assert_eq!(
+        hint(&text("1759836153000000:1500")),
+        Hint::Released {
+            revision: Revision::new(1_759_836_153_000_000),
+            free_in: Duration::from_micros(1500),
+        }
+    );
+    assert_eq!(hint(&text("changed")), Hint::Changed);
+    for told in ["", ":", "7", "7:", ":7", "-7:0", "7:0:0", "seven:0", "{}"] {
+        assert_eq!(hint(&text(told)), Hint::Missed, "{told:?}");
+    }
+    assert_eq!(hint(&Reply::Bytes(b"7:0\xff".to_vec())), Hint::Missed);
+    assert_eq!(hint(&number(7)), Hint::Missed);
+}
+
+/// A record that somebody has written to by hand can make the script answer so.
+#[test]
+fn a_grant_beyond_the_slots_or_without_an_exact_number_is_none() {
+    let granted = |slot: u32, fence: u64| claim(&text(&format!("granted:{slot}:{fence}")), 3);
+    let most = (1 << 53) - 1;
+    assert!(granted(2, most).is_ok());
+    for (slot, fence) in [(3, 1), (1024, 1), (0, 0), (0, most + 1), (0, u64::MAX)] {
+        let read = granted(slot, fence);
+        assert!(matches!(read, Err(Oddity::Malformed(_))), "{read:?}");
+    }
+}
+
+#[test]
+fn a_holder_without_a_name_is_not_taken_for_this_process() {
+    let taken = [text("taken"), number(1500), number(7), text(" ")];
+    assert!(matches!(claim(&list(taken), 3), Err(Oddity::Malformed(_))));
+    let holder = list([number(0), number(1), number(2), number(0), text("")]);
+    assert!(inspect(&list([text("holders"), holder])).is_err());
+}
+
+#[test]
+fn a_number_with_a_sign_is_none_of_ours() {
+    assert_eq!(hint(&text("+7:+0")), Hint::Missed);
+    assert_eq!(revision(&text("+7")), Err(Oddity::Foreign));
+    let signed = [text("stale"), text("+7")];
+    assert_eq!(fenced_set(&list(signed)), Err(Oddity::Foreign));
 }

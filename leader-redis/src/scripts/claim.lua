@@ -1,19 +1,20 @@
 -- claim: takes the lowest free slot of a name, or says why not.
 --
--- KEYS[1]  the name's record
--- KEYS[2]  the mark of the attempt's token; on a cluster it is the last argument instead, since a slot
---          that is being moved refuses several keys
+-- KEYS[1]  the name's record. What else there is of the name is called after it, and not passed: a slot of a cluster that
+--          is being moved refuses several keys, and each argument costs the server as much as a simple command
 -- ARGV[1]  the attempt's token, 32 hexadecimal digits
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
 -- ARGV[4]  the candidate's node id
--- ARGV[5]  what the fencing token must be at least, 0 for none; left out together with the next ones
+-- ARGV[5]  what the fencing token must be at least, 0 for none; left out as a rule, together with the next ones
 -- ARGV[6]  the one slot that will do, '' for any
--- ARGV[7]  what stands for the time in the fencing token, 0 for nothing
--- ARGV[8]  how many microseconds it may be from the time
+-- ARGV[7]  how observers are told: PUBLISH, or SPUBLISH on a cluster
+-- ARGV[8]  what stands for the time in the fencing token, 0 for nothing
+-- ARGV[9]  how many microseconds it may be from the time
 --
--- Replies  {'granted', slot, fencing token, time in microseconds}
---          {'taken', microseconds until one is free, revision, node id of its holder, time in microseconds}
+-- Replies  'granted:<slot>:<fencing token>', a text, since a list costs more; with '@<time in microseconds>' behind it
+--          where the fencing token is another number than the time
+--          {'taken', microseconds until one is free, revision, node id of its holder}
 --          {'ended'}    the token was ended before this claim arrived
 --          {'foreign'}  the hash at the key is not ours
 --
@@ -57,7 +58,7 @@ if #record > 0 and not last then return {'foreign'} end
 local floor, only = 0
 if ARGV[5] then floor, only = tonumber(ARGV[5]), tonumber(ARGV[6]) end
 
-local marked = ends and ends > now and redis.call('EXISTS', KEYS[2] or ARGV[#ARGV]) == 1
+local marked = ends and ends > now and redis.call('EXISTS', sub(key, 1, -6) .. 'ended:' .. token) == 1
 if marked or (not mine and (live >= slots or (only and held[only]))) then
   -- A write that changes nothing: a server that cannot grant must say so, and not that somebody else leads.
   redis.call('HDEL', key, '')
@@ -74,14 +75,14 @@ if marked or (not mine and (live >= slots or (only and held[only]))) then
     local there = tonumber(sub(held[only], 33, 48))
     if live < slots or there > soonest then soonest, first = there, held[only] end
   end
-  return {'taken', soonest - now, last, sub(first, 65), now}
+  return {'taken', soonest - now, last, sub(first, 65)}
 end
 
 local expiry, slot, fence, least = now + lease, mine, nil, now
 if floor > 0 then
   least = floor
-elseif ARGV[7] and math.abs(tonumber(ARGV[7]) - now) <= tonumber(ARGV[8]) then
-  least = tonumber(ARGV[7])
+elseif ARGV[8] and math.abs(tonumber(ARGV[8]) - now) <= tonumber(ARGV[9]) then
+  least = tonumber(ARGV[8])
   -- What was issued before this server forgot the name, if it did, was no more than the time.
   if (last or 0) == 0 and least < now then least = now end
 end
@@ -120,9 +121,10 @@ if redis.call('PTTL', key) < lives + 43200000 then
   redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
 end
 if new and observed and observed > now then
-  -- On a cluster there is one key. A server before Redis 7 has no SPUBLISH.
-  local tell = 'PUBLISH'
-  if not KEYS[2] and redis.REDIS_VERSION_NUM then tell = 'SPUBLISH' end
+  -- A server before Redis 7 has no SPUBLISH.
+  local tell = redis.REDIS_VERSION_NUM and ARGV[7] or 'PUBLISH'
   redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
 end
-return {'granted', slot, fence, now}
+local granted = 'granted:' .. slot .. ':' .. fenced
+if fence ~= now then granted = granted .. string.format('@%.0f', now) end
+return granted
