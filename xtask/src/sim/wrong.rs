@@ -278,6 +278,22 @@ pub(crate) const WRONG: &[Wrong] = &[
         )],
     },
     Wrong {
+        name: "quorum: proposed number taken for agreed",
+        file: "leader-core/src/quorum/claim.rs",
+        changes: &[(
+            "numbers().find(|number| agree(number) >= self.shared.size.majority())",
+            "numbers().find(|number| *number == self.put.proposed.get() || agree(number) >= self.shared.size.majority())",
+        )],
+    },
+    Wrong {
+        name: "quorum: node that has forgotten takes a number of old",
+        file: "tests/sim/src/model.rs",
+        changes: &[(
+            "if record.last_revision == 0 {",
+            "if record.last_revision == u64::MAX {",
+        )],
+    },
+    Wrong {
         name: "quorum: minority not freed",
         file: "leader-core/src/quorum/claim.rs",
         changes: &[(
