@@ -1,0 +1,3 @@
+//! The workbench's page, as a person sees it.
+
+mod loads;
