@@ -5,6 +5,7 @@ mod guard;
 mod page;
 mod refusal;
 mod stream;
+mod ticks;
 
 use std::io;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Workbench {
     stage: Arc<Stage>,
     views: Arc<Views>,
     pages: Arc<Semaphore>,
+    /// Plans are played one at a time.
+    ticks: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
@@ -51,6 +54,7 @@ impl Workbench {
             stage: Arc::default(),
             views: Arc::new(Views::new()),
             pages: Arc::new(Semaphore::new(MOST_PAGES)),
+            ticks: Arc::new(Semaphore::new(1)),
             closing: CancellationToken::new(),
         })
     }
@@ -84,6 +88,7 @@ impl Workbench {
             .with_graceful_shutdown(until)
             .await;
         looking.abort();
+        self.stage.clear();
         self.bench.end().await;
         served
     }
@@ -98,6 +103,8 @@ impl Workbench {
             .route("/api/candidates/{id}", post(control::candidate))
             .route("/api/store", post(control::store))
             .route("/api/reset", post(control::reset))
+            .route("/api/scenario", post(control::scenario))
+            .route("/api/ticks", get(ticks::plans).post(ticks::played))
             .method_not_allowed_fallback(async || {
                 Refusal::new(
                     StatusCode::METHOD_NOT_ALLOWED,
@@ -116,7 +123,7 @@ async fn state(State(app): State<Workbench>) -> Json<Value> {
     let record = Eye::default().record(&app.bench).await;
     let events = app.bench.world.journal.since(0, stream::MOST_EVENTS).events;
     Json(json!({
-        "about": view::about(&app.bench, &app.stage),
+        "about": view::about(&app.bench),
         "state": view::state(&app.bench, &app.stage, &record),
         "events": events,
     }))

@@ -125,13 +125,13 @@ pub(crate) fn state(bench: &Bench, stage: &Stage, record: &Value) -> Value {
 }
 
 /// What stays as it is while the workbench runs.
-pub(crate) fn about(bench: &Bench, stage: &Stage) -> Value {
+pub(crate) fn about(bench: &Bench) -> Value {
     let range = |(field, range): &(&str, std::ops::RangeInclusive<u64>)| {
         ((*field).to_owned(), json!([range.start(), range.end()]))
     };
     json!({
         "name": bench.world.name,
         "ranges": RANGES.iter().map(range).collect::<serde_json::Map<_, _>>(),
-        "scenarios": stage.programme(),
+        "scenarios": Stage::programme(),
     })
 }

@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 use super::Workbench;
 use super::refusal::Refusal;
 use crate::bench::{Deed, StoreDeed};
+use crate::script::Script;
 use crate::settings::{Refused, Settings};
 use crate::world::IDS;
 
 /// A request's body: a JSON object.
-pub(super) struct Object(Map<String, Value>);
+pub(super) struct Object(pub(super) Map<String, Value>);
 
 impl<S: Send + Sync> FromRequest<S> for Object {
     type Rejection = Refusal;
@@ -131,9 +132,27 @@ pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer 
     done()
 }
 
+/// Plays a scenario from its beginning, or ends the one that plays.
+pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answer {
+    body.only(&["name"])?;
+    if body.0.get("name") == Some(&Value::Null) {
+        app.stage.clear();
+        app.bench.lay_out(None, Settings::default()).await;
+        return done();
+    }
+    let scripts = Script::ALL.map(|script| (script.name(), script));
+    let script = body.word("name", &scripts)?;
+    app.stage
+        .play(&app.bench, script)
+        .await
+        .map_err(Refusal::conflict)?;
+    done()
+}
+
 /// Nobody runs, the store is empty, the settings are the first ones.
 pub(super) async fn reset(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&[])?;
+    app.stage.clear();
     app.bench.lay_out(None, Settings::default()).await;
     done()
 }
