@@ -1,9 +1,10 @@
 //! [`Reply`]: what a server answered, and what the scripts' answers mean. Any other shape is an error, never a grant.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use leader_core::store::{ClaimReply, ExtendReply, ReleaseReply, Revision};
+use leader_core::store::{ClaimReply, ExtendReply, Hint, ReleaseReply, Revision};
 use leader_core::{FencingToken, Holder, LossReason, NodeId};
 
 use crate::fenced::FencedValue;
@@ -40,12 +41,20 @@ pub(crate) struct Released {
     pub(crate) untold: Option<String>,
 }
 
-pub(crate) fn claim(reply: &Reply) -> Result<ClaimReply, Oddity> {
+/// The answer to a claim of one of `slots`.
+pub(crate) fn claim(reply: &Reply, slots: u32) -> Result<ClaimReply, Oddity> {
     match known(reply)? {
-        ("granted", [slot, fence]) => Ok(ClaimReply::Granted {
-            slot: small(slot)?,
-            fence: FencingToken::new(number(fence)?),
-        }),
+        ("granted", [slot, fence]) => {
+            let (slot, fence) = (small(slot)?, number(fence)?);
+            // Beyond that a script cannot tell a number from the next.
+            if slot >= slots || !(1..=MAX_EXACT).contains(&fence) {
+                return Err(malformed(reply));
+            }
+            Ok(ClaimReply::Granted {
+                slot,
+                fence: FencingToken::new(fence),
+            })
+        }
         ("taken", [free_in, revision, holder]) => Ok(ClaimReply::Taken {
             retry_after: Duration::from_micros(number(free_in)?),
             holder: Some(node_id(holder)?),
@@ -55,6 +64,9 @@ pub(crate) fn claim(reply: &Reply) -> Result<ClaimReply, Oddity> {
         _ => Err(malformed(reply)),
     }
 }
+
+/// The largest number that Lua, whose numbers are doubles, keeps apart from those beside it.
+const MAX_EXACT: u64 = (1 << 53) - 1;
 
 /// The answers to a batch of `count` extensions, in its order.
 pub(crate) fn extend(
@@ -187,10 +199,9 @@ pub(crate) fn fenced_get(reply: &Reply) -> Result<Option<FencedValue>, Oddity> {
 /// A fencing token that was kept as text, by a script of ours or by somebody's hand.
 fn digits(reply: &Reply) -> Result<FencingToken, Oddity> {
     match reply {
-        Reply::Text(digits) => digits
-            .parse()
+        Reply::Text(digits) => decimal(digits)
             .map(FencingToken::new)
-            .map_err(|_| Oddity::Foreign),
+            .ok_or(Oddity::Foreign),
         _ => Err(malformed(reply)),
     }
 }
@@ -199,10 +210,9 @@ fn digits(reply: &Reply) -> Result<FencingToken, Oddity> {
 pub(crate) fn revision(reply: &Reply) -> Result<Option<Revision>, Oddity> {
     match reply {
         Reply::Nil => Ok(None),
-        Reply::Text(digits) => digits
-            .parse()
+        Reply::Text(digits) => decimal(digits)
             .map(|number| Some(Revision::new(number)))
-            .map_err(|_| Oddity::Foreign),
+            .ok_or(Oddity::Foreign),
         _ => Err(malformed(reply)),
     }
 }
@@ -256,6 +266,25 @@ pub(crate) fn run_id(reply: &Reply) -> Option<String> {
     (!run_id.is_empty()).then(|| run_id.to_owned())
 }
 
+/// Reads the message of a release, `<revision>:<microseconds until free>`, or of another change, `changed`. What cannot be
+/// read says no more than that there is something to ask after.
+pub(crate) fn hint(told: &Reply) -> Hint {
+    let Reply::Text(text) = told else {
+        return Hint::Missed;
+    };
+    if text == "changed" {
+        return Hint::Changed;
+    }
+    let read = || {
+        let (revision, free_in) = text.split_once(':')?;
+        Some(Hint::Released {
+            revision: Revision::new(decimal(revision)?),
+            free_in: Duration::from_micros(decimal(free_in)?),
+        })
+    };
+    read().unwrap_or(Hint::Missed)
+}
+
 /// A list that starts with a word.
 fn known(reply: &Reply) -> Result<(&str, &[Reply]), Oddity> {
     let Reply::List(list) = reply else {
@@ -284,16 +313,27 @@ fn number(reply: &Reply) -> Result<u64, Oddity> {
     }
 }
 
+/// Digits and nothing else: no sign, which the standard library would read.
+fn decimal(text: &str) -> Option<u64> {
+    let all_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| all_digits)
+}
+
 fn small(reply: &Reply) -> Result<u32, Oddity> {
     u32::try_from(number(reply)?).map_err(|_| malformed(reply))
 }
 
 fn node_id(reply: &Reply) -> Result<NodeId, Oddity> {
-    match reply {
-        Reply::Text(id) => Ok(NodeId::new(id)),
-        Reply::Bytes(id) => Ok(NodeId::new(String::from_utf8_lossy(id))),
-        _ => Err(malformed(reply)),
+    let id = match reply {
+        Reply::Text(id) => Cow::Borrowed(id.as_str()),
+        Reply::Bytes(id) => String::from_utf8_lossy(id),
+        _ => return Err(malformed(reply)),
+    };
+    // One that is blank would become one of this very process.
+    if id.trim().is_empty() {
+        return Err(malformed(reply));
     }
+    Ok(NodeId::new(id))
 }
 
 fn malformed(reply: &Reply) -> Oddity {

@@ -167,7 +167,7 @@ impl Inner {
         let mark = self.keys.mark(&claim.name, &token);
         let answer = self.run_with_mark(&CLAIM, &key, &mark, args).await;
         answer
-            .and_then(|answer| Ok(reply::claim(&answer)?))
+            .and_then(|answer| Ok(reply::claim(&answer, claim.slots.max(1))?))
             .map_err(|failure| self.error(&key, failure))
     }
 

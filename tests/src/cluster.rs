@@ -54,8 +54,17 @@ impl Cluster {
     ///
     /// When there is no server binary on this machine, or the nodes do not come together.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// As [`Cluster::start`], with more options for each node, or other values for the usual ones.
+    ///
+    /// # Panics
+    ///
+    /// As [`Cluster::start`].
+    pub async fn start_with(more: &[(&str, &str)]) -> Self {
         let node = |_| {
-            let options = [
+            let usual = [
                 ("--cluster-node-timeout", NODE_TIMEOUT),
                 ("--cluster-replica-validity-factor", "0"),
                 // No replica leaves its primary for one that has lost its own.
@@ -63,9 +72,13 @@ impl Cluster {
                 ("--repl-diskless-sync-delay", "0"),
             ];
             let builder = Server::builder().cluster_node();
-            let all = options.iter().fold(builder, |builder, (option, value)| {
-                builder.arg(option).arg(value)
-            });
+            // Of two values the server takes the last.
+            let all = usual
+                .iter()
+                .chain(more)
+                .fold(builder, |builder, (option, value)| {
+                    builder.arg(option).arg(value)
+                });
             all.start()
         };
         let nodes = join_all((0..PRIMARIES * 2).map(node)).await;
@@ -216,6 +229,23 @@ impl Cluster {
             owner
         })
         .await
+    }
+
+    /// A replica takes over from a primary that was killed, without asking anybody (`CLUSTER FAILOVER TAKEOVER`), as an
+    /// operator does. What it has not received is lost.
+    pub async fn promote(&self, replica: &Server) {
+        told(replica, &["CLUSTER", "FAILOVER", "TAKEOVER"]).await;
+    }
+
+    /// Starts a node that was killed again, empty, and waits until it follows whoever has taken over from it.
+    ///
+    /// # Panics
+    ///
+    /// When that takes longer than half a minute.
+    pub async fn restart(&self, node: &Server) {
+        node.restart().await;
+        self.down().remove(&node.port());
+        self.until_healthy().await;
     }
 
     /// A replica takes over from its primary, in agreement with it (`CLUSTER FAILOVER`).

@@ -1,10 +1,12 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
 mod bench;
+mod browser;
 mod ci;
 mod clock;
 mod command;
 mod docker;
+mod fuzz;
 mod matrix;
 mod packages;
 mod postgres;
@@ -14,6 +16,7 @@ mod sim;
 mod test;
 mod tree;
 
+use browser::Pictures;
 use matrix::Extent;
 use std::process::ExitCode;
 
@@ -35,7 +38,13 @@ Commands:
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught. With `--topology
                     quorum` on several servers of which a majority decides.
+  fuzz [TARGET] [--seconds N]
+                    Throw whatever a fuzzer thinks of at names, options, durations, replies, messages and URLs, or at one
+                    of them; a minute each if nothing is said. Needs cargo-fuzz.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
+  browser [--pictures] [-- <args>]
+                    Test the workbench's page in Chromium, which is found or installed. `--pictures` keeps those of
+                    docs/workbench. <args> go to the tests: a part of a test's name, say.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -54,7 +63,12 @@ fn main() -> ExitCode {
         ["docker"] => docker::run(),
         ["bench", "poll"] => bench::poll(),
         ["bench", ..] => Err("which benchmark? There is `poll`".to_owned()),
+        ["browser"] => browser::run(Pictures::NotTaken, &[]),
+        ["browser", "--pictures"] => browser::run(Pictures::Kept, &[]),
+        ["browser", "--pictures", "--", rest @ ..] => browser::run(Pictures::Kept, rest),
+        ["browser", "--", rest @ ..] => browser::run(Pictures::NotTaken, rest),
         ["audit"] => ci::audit(),
+        ["fuzz", rest @ ..] => fuzz::play(rest),
         ["sim", rest @ ..] => sim::play(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -18,6 +18,31 @@ const BROWSERS: [&str; 4] = [
 /// Far more than it takes, also on a machine with much else to do.
 const START: Duration = Duration::from_secs(60);
 
+/// The window that the page is seen in.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    size: (u32, u32),
+    dark: bool,
+}
+
+impl Window {
+    /// A screen on a desk.
+    pub const WIDE: Self = Self {
+        size: (1280, 1100),
+        dark: false,
+    };
+    /// The same, of somebody who likes it dark.
+    pub const DARK: Self = Self {
+        dark: true,
+        ..Self::WIDE
+    };
+    /// A phone, as narrow as the browser's windows get.
+    pub const NARROW: Self = Self {
+        size: (390, 900),
+        dark: false,
+    };
+}
+
 /// A browser and its driver. To be ended with [`quit`](Self::quit): dropped, it leaves its processes behind.
 #[derive(Debug)]
 pub struct Browser {
@@ -28,12 +53,12 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts one whose window has this size.
+    /// Starts one.
     ///
     /// # Panics
     ///
     /// When there is none on this machine, or it does not start.
-    pub async fn start((width, height): (u32, u32)) -> Self {
+    pub async fn start(window: Window) -> Self {
         let program = find("LEADER_TEST_CHROMEDRIVER", &["chromedriver"]);
         let mut program = Worker::spawn(&program, &["--port=0"]);
         let line = program
@@ -48,6 +73,7 @@ impl Browser {
         let mut wanted = DesiredCapabilities::chrome();
         let set = wanted.set_binary(&find("LEADER_TEST_CHROMIUM", &BROWSERS));
         set.expect("a path is a string");
+        let (width, height) = window.size;
         for argument in [
             "--headless=new",
             // Containers and root have no sandbox to give; the page is our own.
@@ -60,6 +86,11 @@ impl Browser {
             "--disable-component-update",
             "--no-first-run",
             "--lang=en",
+            // 0 is dark, 1 is light.
+            &format!(
+                "--blink-settings=preferredColorScheme={}",
+                u8::from(!window.dark)
+            ),
             &format!("--window-size={width},{height}"),
             &format!("--user-data-dir={}", profile.path().display()),
         ] {

@@ -6,6 +6,10 @@
 
 mod browser;
 mod page;
+mod programs;
+mod story;
 
-pub use browser::Browser;
-pub use page::{Page, on_the_page};
+pub use browser::{Browser, Window};
+pub use page::{Event, Page};
+pub use programs::timeline;
+pub use story::on_the_page;
