@@ -68,7 +68,8 @@ export function drawAxis(strip, from, now, pixels, width, label) {
   for (let ms = Math.max(0, Math.ceil(from / step) * step); ms <= now; ms += step) {
     const x = (ms - from) * pixels;
     parts.push(svg("line", { class: "tick", x1: x, x2: x, y1: 0, y2: 5 }));
-    parts.push(svg("text", { class: "ticktext", x: Math.min(Math.max(x - 8, 0), width - 30), y: 18 }, label(ms)));
+    // A label that would not fit is left out.
+    if (x < width - 24) parts.push(svg("text", { class: "ticktext", x: Math.max(x - 8, 0), y: 18 }, label(ms)));
   }
   strip.setAttribute("viewBox", `0 0 ${width} 22`);
   strip.replaceChildren(...parts);
@@ -97,7 +98,11 @@ export function legend(list) {
   for (const kind of ["waiting", "leading", "stale", "kept", "frozen", "cut"]) {
     items.push([kind, shape(kind, 4, 44)]);
   }
-  for (const kind of Object.keys(SIGNS)) items.push([kind, sign(kind, 26)]);
+  for (const kind of Object.keys(SIGNS)) {
+    const large = sign(kind, 26);
+    large.setAttribute("y", 30);
+    items.push([kind, large]);
+  }
   list.replaceChildren(...items.map(([kind, image]) => {
     const item = document.createElement("li");
     const strip = svg("svg", { class: "strip", viewBox: "0 -2 52 50", "aria-hidden": "true" });

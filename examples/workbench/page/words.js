@@ -72,7 +72,7 @@ const WORDS = {
 
   "do.start": ["Start", "시작"], "do.stop": ["Stop", "종료"], "do.freeze": ["Freeze", "정지"], "do.thaw": ["Thaw", "해동"],
   "do.kill": ["Kill", "강제 종료"], "do.cut": ["Cut off", "연결 끊기"], "do.mend": ["Reconnect", "다시 연결"],
-  "do.again": ["Stand now", "지금 출마"],
+  "do.again": ["Stand", "출마"],
 
   "legend.waiting": ["waits to be elected", "선출을 기다림"],
   "legend.leading": ["leads: its lease is valid", "리더: 리스가 유효함"],
@@ -149,7 +149,7 @@ const WORDS = {
   "res.ok": ["", ""], "res.node": ["node {0}", "노드 {0}"],
   "res.elected": ["leads in slot {0}", "슬롯 {0}의 리더"], "res.held": ["{0} leads", "{0} 후보가 리더"], "res.held.nobody": ["somebody else leads", "다른 누군가가 리더"],
   "res.kept": ["kept until the minimum lease is over", "최소 리스가 끝날 때까지 유지"], "res.released": ["the slot is free", "슬롯이 비었음"],
-  "res.accepted": ["accepted", "승인됨"], "res.refused": ["refused: token {0} was seen already", "거부됨: 이미 토큰 {0}을 봄"],
+  "res.accepted": ["accepted", "승인됨"], "res.stale": ["refused", "거부됨"], "res.refused": ["refused: token {0} was seen already", "거부됨: 이미 토큰 {0}을 봄"],
   "res.dropped": ["it had lost its lease: {0}", "리스를 잃음: {0}"], "res.release": ["refused as stale: {0}", "오래된 것이라 거부됨: {0}"],
   "res.failed": ["{0}: {1}", "{0}: {1}"],
   "why.expired": ["its time ran out", "시간이 다 됨"], "why.taken": ["another holds the slot", "다른 후보가 슬롯을 가짐"], "why.deleted": ["its record is gone", "기록이 사라짐"],

@@ -258,7 +258,7 @@ async fn paused_leader(act: &Act) -> Played {
 }
 
 /// Its first extension, after a third of it, comes after the accident, also on a busy machine.
-const LONG_LEASE_MS: u64 = 18_000;
+const LONG_LEASE_MS: u64 = 30_000;
 
 async fn failover(act: &Act) -> Played {
     act.step(1);
@@ -271,8 +271,10 @@ async fn failover(act: &Act) -> Played {
     pair.lag();
     act.stand("a").await?;
     act.leads("a").await?;
+    sleep(MOMENT).await;
     pair.fail_over().await;
     act.step(2);
+    sleep(MOMENT).await;
     act.stand("b").await?;
     act.leads("b").await?;
     act.step(3);

@@ -115,6 +115,7 @@ pub(crate) fn state(bench: &Bench, stage: &Stage, record: &Value) -> Value {
     json!({
         "now_ms": world.journal.now_ms(),
         "last": world.journal.last(),
+        "counts": world.journal.counts(),
         "candidates": rows.collect::<Vec<_>>(),
         "store": { "kind": site.place.kind(), "nodes": nodes.collect::<Vec<_>>() },
         "record": record,
