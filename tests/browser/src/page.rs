@@ -240,10 +240,18 @@ impl Page {
         resized.await.expect("the window can be resized");
     }
 
-    /// Keeps a picture of the window, if `LEADER_SCREENSHOTS` names a folder for them.
+    /// Keeps a picture of the page from top to bottom, if `LEADER_SCREENSHOTS` names a folder for them.
     pub async fn picture(&self, name: &str) {
         if let Some(folder) = env::var_os("LEADER_SCREENSHOTS") {
             let path = PathBuf::from(folder).join(name).with_extension("png");
+            let size = self
+                .ask("return [outerWidth, document.documentElement.scrollHeight + outerHeight - innerHeight]")
+                .await;
+            let (width, height): (u32, u32) = serde_json::from_value(size).expect("a size");
+            self.resize(width, height).await;
+            // Strips are drawn anew, as wide as they are now.
+            self.ask("return new Promise((done) => setTimeout(done, 700))")
+                .await;
             let taken = self.browser.driver().screenshot(&path).await;
             taken.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }

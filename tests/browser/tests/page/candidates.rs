@@ -138,7 +138,7 @@ async fn a_store_that_has_lost_its_memory_elects_a_second_and_the_first_ones_wri
             "#writes [data-candidate={first}][data-accepted=false]"
         ))
         .await;
-        page.says("writes", "refused: token").await;
+        page.says("events", "refused: token").await;
     })
     .await;
 }

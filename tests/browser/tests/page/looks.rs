@@ -1,6 +1,7 @@
 //! The page in narrow and wide windows, in the dark, and for who uses a keyboard or hears it.
 
 use leader_browser_tests::{Page, Window, on_the_page};
+use serde_json::json;
 use thirtyfour::Key;
 
 /// Nothing sticks out to the right, so nobody has to scroll sideways.
@@ -63,16 +64,19 @@ async fn whatever_can_be_used_has_a_name() {
           element.getAttribute('aria-label') || element.textContent.trim() || element.labels?.length
           || (element.getAttribute('aria-labelledby') ?? '').split(' ').some((id) => document.getElementById(id)?.textContent.trim());
         return [...document.querySelectorAll('button, input, select, [role=img], [role=group], [role=region], [role=tab]')]
-          .filter((element) => !named(element)).map((element) => element.outerHTML)";
+          .filter((element) => element.checkVisibility() && !named(element)).map((element) => element.outerHTML)";
+    let twice = "
+        const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
+        return ids.filter((id, at) => ids.indexOf(id) !== at)";
     on_the_page(&[], Window::WIDE, async |page| {
         page.find("c-kill").await;
         page.find("repeat").await;
         page.find("scenario-slots").await;
-        assert_eq!(page.ask(nameless).await, serde_json::json!([]));
-        let twice = "
-            const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
-            return ids.filter((id, at) => ids.indexOf(id) !== at)";
-        assert_eq!(page.ask(twice).await, serde_json::json!([]));
+        for mode in ["mode-live", "mode-ticks"] {
+            page.click(mode).await;
+            assert_eq!(page.ask(nameless).await, json!([]), "{mode}");
+            assert_eq!(page.ask(twice).await, json!([]));
+        }
     })
     .await;
 }

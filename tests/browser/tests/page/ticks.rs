@@ -28,7 +28,9 @@ async fn each_plan_gives_the_table_that_the_text_gives() {
             }
             let shown = page.table("ticks-events").await;
             assert_eq!(shown, timeline(plan), "{plan}");
-            page.picture(&format!("ticks-{plan}")).await;
+            if plan == "expiry" {
+                page.picture("ticks").await;
+            }
         }
     })
     .await;
