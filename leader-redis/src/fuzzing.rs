@@ -21,17 +21,15 @@ pub fn reply(value: &Value, slots: u32, count: usize) {
     let reply = Reply::from(value.clone());
     let said = Said::of(value);
 
-    let granted = |slot: &Value, fence: &Value| {
-        let slot = u32::try_from(int(slot)?).ok()?;
-        let fence = int(fence)?;
+    let granted = numbers(value, "granted").and_then(|(slot, fence)| {
+        let slot = u32::try_from(slot).ok()?;
         let is_one = slot < slots && fence > 0 && fence < 1 << 53;
         is_one.then(|| ClaimReply::Granted {
             slot,
             fence: FencingToken::new(fence),
         })
-    };
+    });
     let claimed = said.meaning(|word, rest| match (word, rest) {
-        ("granted", [slot, fence]) => granted(slot, fence),
         ("taken", [free_in, revision, holder]) => Some(ClaimReply::Taken {
             retry_after: Duration::from_micros(int(free_in)?),
             revision: Revision::new(int(revision)?),
@@ -40,23 +38,23 @@ pub fn reply(value: &Value, slots: u32, count: usize) {
         ("ended", []) => Some(ClaimReply::Ended),
         _ => None,
     });
-    agree(reply::claim(&reply, slots), claimed);
+    agree(reply::claim(&reply, slots), granted.or(claimed));
 
     extended(value, &reply, count);
 
-    let released = said.meaning(|word, rest| match (word, rest) {
-        ("released", [revision, told]) => {
-            let told = match text(told) {
-                Some(_) => 0,
-                None => u32::try_from(int(told)?).ok()?,
-            };
-            let revision = Revision::new(int(revision)?);
-            Some(ReleaseReply::Released { revision, told })
-        }
+    let released = |told, revision| ReleaseReply::Released {
+        revision: Revision::new(revision),
+        told,
+    };
+    let told = numbers(value, "released")
+        .and_then(|(told, revision)| Some(released(u32::try_from(told).ok()?, revision)));
+    let otherwise = said.meaning(|word, rest| match (word, rest) {
+        ("released", [revision, why]) => text(why).and(Some(released(0, int(revision)?))),
         (word, []) => loss(word).map(ReleaseReply::NotHeld),
         _ => None,
     });
-    agree(reply::release(&reply).map(|read| read.reply), released);
+    let read = reply::release(&reply).map(|read| read.reply);
+    agree(read, told.or(otherwise));
 
     let flag = |value: &Value| match int(value) {
         Some(0) => Some(false),
@@ -224,7 +222,8 @@ pub fn keys((prefix, name): (&str, &str), (other_prefix, other_name): (&str, &st
             keys.record(&name),
             keys.channel(&name),
             keys.changes(&name),
-            keys.mark(&name, "00ff"),
+            // As scripts call it.
+            keys.record(&name).replace("}:lease", "}:ended:00ff"),
         ];
         for key in &all {
             let tagged = key
@@ -320,6 +319,16 @@ impl<'a> Said<'a> {
             Self::Nothing => None,
         }
     }
+}
+
+/// `<word>:<number>:<number>`, as scripts answer what is answered most.
+fn numbers(value: &Value, word: &str) -> Option<(u64, u64)> {
+    let parts: Vec<&str> = text(value)?.split(':').collect();
+    let [first, small, large] = parts.as_slice() else {
+        return None;
+    };
+    (*first == word).then_some(())?;
+    Some((digits(small)?, digits(large)?))
 }
 
 #[track_caller]

@@ -43,18 +43,17 @@ pub(crate) struct Released {
 
 /// The answer to a claim of one of `slots`.
 pub(crate) fn claim(reply: &Reply, slots: u32) -> Result<ClaimReply, Oddity> {
-    match known(reply)? {
-        ("granted", [slot, fence]) => {
-            let (slot, fence) = (small(slot)?, number(fence)?);
-            // Beyond that a script cannot tell a number from the next.
-            if slot >= slots || !(1..=MAX_EXACT).contains(&fence) {
-                return Err(malformed(reply));
-            }
-            Ok(ClaimReply::Granted {
-                slot,
-                fence: FencingToken::new(fence),
-            })
+    if let Some((slot, fence)) = pair(reply, "granted:") {
+        // Beyond that a script cannot tell a number from the next.
+        if slot >= slots || !(1..=MAX_EXACT).contains(&fence) {
+            return Err(malformed(reply));
         }
+        return Ok(ClaimReply::Granted {
+            slot,
+            fence: FencingToken::new(fence),
+        });
+    }
+    match known(reply)? {
         ("taken", [free_in, revision, holder]) => Ok(ClaimReply::Taken {
             retry_after: Duration::from_micros(number(free_in)?),
             holder: Some(node_id(holder)?),
@@ -99,17 +98,19 @@ fn extend_one(reply: &Reply) -> Result<ExtendReply, Oddity> {
 }
 
 pub(crate) fn release(reply: &Reply) -> Result<Released, Oddity> {
+    let released = |revision, told, untold| Released {
+        reply: ReleaseReply::Released {
+            revision: Revision::new(revision),
+            told,
+        },
+        untold,
+    };
+    if let Some((told, revision)) = pair(reply, "released:") {
+        return Ok(released(revision, told, None));
+    }
     match known(reply)? {
-        ("released", [revision, told]) => {
-            let (told, untold) = match told {
-                Reply::Text(words) => (0, Some(words.clone())),
-                told => (small(told)?, None),
-            };
-            let revision = Revision::new(number(revision)?);
-            Ok(Released {
-                reply: ReleaseReply::Released { revision, told },
-                untold,
-            })
+        ("released", [revision, Reply::Text(words)]) => {
+            Ok(released(number(revision)?, 0, Some(words.clone())))
         }
         (text, []) if reason(text).is_some() => Ok(Released {
             reply: ReleaseReply::NotHeld(reason(text).unwrap_or(LossReason::Deleted)),
@@ -283,6 +284,15 @@ pub(crate) fn hint(told: &Reply) -> Hint {
         })
     };
     read().unwrap_or(Hint::Missed)
+}
+
+/// A text that starts with a word and has two numbers, a small one and one of 16 digits.
+fn pair(reply: &Reply, word: &str) -> Option<(u32, u64)> {
+    let Reply::Text(text) = reply else {
+        return None;
+    };
+    let (small, large) = text.strip_prefix(word)?.split_once(':')?;
+    Some((decimal(small)?.try_into().ok()?, decimal(large)?))
 }
 
 /// A list that starts with a word.

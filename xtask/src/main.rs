@@ -41,6 +41,8 @@ Commands:
   fuzz [TARGET] [--seconds N]
                     Throw whatever a fuzzer thinks of at names, options, durations, replies, messages and URLs, or at one
                     of them; a minute each if nothing is said. Needs cargo-fuzz.
+  bench [P1 P3 ..]  Measure what the library costs, in ratios to floors and peers of the same run, and show a table with the
+                    goals. All of it takes some minutes and is written to benches/RESULTS.md; with some named, it is not.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
   browser [--pictures] [-- <args>]
                     Test the workbench's page in Chromium, which is found or installed. `--pictures` keeps those of
@@ -62,7 +64,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["docker"] => docker::run(),
         ["bench", "poll"] => bench::poll(),
-        ["bench", ..] => Err("which benchmark? There is `poll`".to_owned()),
+        ["bench", ids @ ..] => bench::figures(ids),
         ["browser"] => browser::run(Pictures::NotTaken, &[]),
         ["browser", "--pictures"] => browser::run(Pictures::Kept, &[]),
         ["browser", "--pictures", "--", rest @ ..] => browser::run(Pictures::Kept, rest),

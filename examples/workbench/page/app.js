@@ -27,8 +27,11 @@ function showConnection() {
   setText("connection", t(connected ? "connected" : "disconnected"));
 }
 
+let events = null;
+
 function connect() {
-  const events = new EventSource("/api/events");
+  events?.close();
+  events = new EventSource("/api/events");
   const heard = (anew) => ({ data }) => {
     const frame = JSON.parse(data);
     take(frame, anew);
@@ -43,9 +46,15 @@ function connect() {
     connected = false;
     showConnection();
     // A server that refuses is asked again, too; the browser itself gives up then.
-    if (events.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
+    if (events.readyState === EventSource.CLOSED && !document.hidden) setTimeout(connect, 2000);
   });
 }
+
+// A browser has few connections to one server: a page that nobody looks at gives its own back.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) events?.close();
+  else connect();
+});
 
 for (const lang of ["en", "ko"]) {
   $(`lang-${lang}`).addEventListener("click", () => {

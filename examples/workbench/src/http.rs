@@ -23,7 +23,7 @@ use self::refusal::Refusal;
 use crate::bench::Bench;
 use crate::scenario::Stage;
 use crate::site::Place;
-use crate::view::{self, Eye, Views};
+use crate::view::{self, Views};
 
 /// How many pages may be open.
 const MOST_PAGES: usize = 24;
@@ -120,7 +120,7 @@ impl Workbench {
 
 /// All that a page is shown, once.
 async fn state(State(app): State<Workbench>) -> Json<Value> {
-    let record = Eye::default().record(&app.bench).await;
+    let record = app.views.record(&app.bench).await;
     let events = app.bench.world.journal.since(0, stream::MOST_EVENTS).events;
     Json(json!({
         "about": view::about(&app.bench),

@@ -38,7 +38,7 @@ impl Event {
         }
     }
 
-    pub(crate) fn detail(mut self, detail: impl ToString) -> Self {
+    pub(crate) fn detail(mut self, detail: &impl ToString) -> Self {
         self.detail = Some(detail.to_string());
         self
     }

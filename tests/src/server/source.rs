@@ -44,7 +44,9 @@ pub(super) fn starts_servers() -> Result<(), String> {
         Source::Shared(_) => Err(format!(
             "{URL} names a server, which cannot be killed and replaced"
         )),
-        _ => Ok(()),
+        Source::Binary(_) => Ok(()),
+        #[cfg(feature = "testcontainers")]
+        Source::Docker => Ok(()),
     }
 }
 

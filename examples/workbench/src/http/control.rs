@@ -67,8 +67,8 @@ impl Object {
 
 type Answer = Result<Json<Value>, Refusal>;
 
-fn done() -> Answer {
-    Ok(Json(json!({ "done": true })))
+fn done() -> Json<Value> {
+    Json(json!({ "done": true }))
 }
 
 pub(super) async fn settings(State(app): State<Workbench>, Object(changes): Object) -> Answer {
@@ -101,7 +101,7 @@ pub(super) async fn candidate(
         .candidate(id, deed)
         .await
         .map_err(Refusal::conflict)?;
-    done()
+    Ok(done())
 }
 
 pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer {
@@ -129,7 +129,7 @@ pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer 
         .store(node, deed)
         .await
         .map_err(Refusal::conflict)?;
-    done()
+    Ok(done())
 }
 
 /// Plays a scenario from its beginning, or ends the one that plays.
@@ -138,7 +138,7 @@ pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answ
     if body.0.get("name") == Some(&Value::Null) {
         app.stage.clear();
         app.bench.lay_out(None, Settings::default()).await;
-        return done();
+        return Ok(done());
     }
     let scripts = Script::ALL.map(|script| (script.name(), script));
     let script = body.word("name", &scripts)?;
@@ -146,7 +146,7 @@ pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answ
         .play(&app.bench, script)
         .await
         .map_err(Refusal::conflict)?;
-    done()
+    Ok(done())
 }
 
 /// Nobody runs, the store is empty, the settings are the first ones.
@@ -154,5 +154,5 @@ pub(super) async fn reset(State(app): State<Workbench>, body: Object) -> Answer 
     body.only(&[])?;
     app.stage.clear();
     app.bench.lay_out(None, Settings::default()).await;
-    done()
+    Ok(done())
 }

@@ -46,7 +46,7 @@ async fn slow_page(addr: SocketAddr) -> std::net::TcpStream {
 /// Reads until a frame says that something was missed: how many, and whether a new beginning came with it.
 fn told_of_missing(mut stream: &std::net::TcpStream) -> (u64, bool) {
     let mut text = String::new();
-    let mut bytes = [0; 65_536];
+    let mut bytes = [0; 8192];
     loop {
         let read = stream.read(&mut bytes).expect("the page is told in time");
         assert_ne!(read, 0, "the page was closed");

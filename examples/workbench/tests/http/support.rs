@@ -186,7 +186,7 @@ impl Bench {
             for line in BufReader::new(response.into_body().into_reader()).lines() {
                 let Ok(line) = line else { return };
                 if let Some(event) = line.strip_prefix("event: ") {
-                    kind = event.to_owned();
+                    event.clone_into(&mut kind);
                 } else if let Some(data) = line.strip_prefix("data: ") {
                     let frame = serde_json::from_str(data).unwrap_or_default();
                     if sender.blocking_send((kind.clone(), frame)).is_err() {
