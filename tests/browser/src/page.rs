@@ -240,18 +240,16 @@ impl Page {
         resized.await.expect("the window can be resized");
     }
 
-    /// Keeps a picture of the page from top to bottom, if `LEADER_SCREENSHOTS` names a folder for them.
-    pub async fn picture(&self, name: &str) {
+    /// Keeps a picture of the window, in which the page is seen from this element on, if `LEADER_SCREENSHOTS` names a
+    /// folder for them.
+    pub async fn picture(&self, name: &str, from: &str) {
         if let Some(folder) = env::var_os("LEADER_SCREENSHOTS") {
             let path = PathBuf::from(folder).join(name).with_extension("png");
-            let size = self
-                .ask("return [outerWidth, document.documentElement.scrollHeight + outerHeight - innerHeight]")
-                .await;
-            let (width, height): (u32, u32) = serde_json::from_value(size).expect("a size");
-            self.resize(width, height).await;
-            // Strips are drawn anew, as wide as they are now.
-            self.ask("return new Promise((done) => setTimeout(done, 700))")
-                .await;
+            self.ask(&format!(
+                "document.getElementById('{from}').scrollIntoView();
+                 return new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+            ))
+            .await;
             let taken = self.browser.driver().screenshot(&path).await;
             taken.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }

@@ -32,7 +32,7 @@ async fn one_leads_and_the_others_wait() {
             "#writes [data-candidate={leader}][data-accepted=true]"
         ))
         .await;
-        page.picture("live").await;
+        page.picture("live", "candidates-section").await;
     })
     .await;
 }

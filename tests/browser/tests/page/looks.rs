@@ -31,7 +31,7 @@ async fn it_fits_a_phone_a_tablet_and_a_desk() {
         }
         page.click("lang-en").await;
         page.resize(390, 900).await;
-        page.picture("narrow").await;
+        page.picture("narrow", "candidates-section").await;
     })
     .await;
 }
@@ -52,7 +52,7 @@ async fn it_is_dark_where_people_want_it_dark() {
         assert!(brightness(page).await < 60);
         page.click("start-all").await;
         page.has("#rows [data-phase=leading]").await;
-        page.picture("dark").await;
+        page.picture("dark", "candidates-section").await;
     })
     .await;
 }

@@ -165,7 +165,7 @@ async fn the_paused_leader_and_the_fencing_token() {
         assert_eq!(bounced.fence, Some(stale));
         assert!(bounced.result.contains(&seen.to_string()), "{bounced:?}");
         page.shows("seen-0", "data-seen", &seen.to_string()).await;
-        page.picture("paused-leader").await;
+        page.picture("paused-leader", "scenario-status").await;
     })
     .await;
 }

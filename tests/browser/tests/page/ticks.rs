@@ -29,7 +29,7 @@ async fn each_plan_gives_the_table_that_the_text_gives() {
             let shown = page.table("ticks-events").await;
             assert_eq!(shown, timeline(plan), "{plan}");
             if plan == "expiry" {
-                page.picture("ticks").await;
+                page.picture("ticks", "mode-live").await;
             }
         }
     })
