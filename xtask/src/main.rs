@@ -2,6 +2,7 @@
 
 mod bench;
 mod browser;
+mod chaos;
 mod ci;
 mod clock;
 mod command;
@@ -43,6 +44,9 @@ Commands:
                     of them; a minute each if nothing is said. Needs cargo-fuzz.
   bench [P1 P3 ..]  Measure what the library costs, in ratios to floors and peers of the same run, and show a table with the
                     goals. All of it takes some minutes and is written to benches/RESULTS.md; with some named, it is not.
+  chaos --topology single|replicated|quorum|cluster|all [--seconds N] [--seed X] [--json FILE] [--page FILE]
+                    Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
+                    reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
   browser [--pictures] [-- <args>]
                     Test the workbench's page in Chromium, which is found or installed. `--pictures` keeps those of
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
         ["audit"] => ci::audit(),
         ["fuzz", rest @ ..] => fuzz::play(rest),
         ["sim", rest @ ..] => sim::play(rest),
+        ["chaos", rest @ ..] => chaos::play(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

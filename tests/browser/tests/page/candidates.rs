@@ -5,7 +5,7 @@ use leader_browser_tests::{Page, Window, on_the_page};
 
 /// Starts everybody with long work and waits until one leads: who.
 async fn with_a_leader(page: &Page) -> String {
-    page.fill("work_ms-number", "60").await;
+    page.fill("work_ms-number", "600").await;
     page.fill("wait_ms-number", "60").await;
     page.click("start-all").await;
     the_leader(page, "").await
