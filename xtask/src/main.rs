@@ -1,6 +1,7 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
 mod bench;
+mod browser;
 mod chaos;
 mod ci;
 mod clock;
@@ -16,6 +17,7 @@ mod sim;
 mod test;
 mod tree;
 
+use browser::Pictures;
 use matrix::Extent;
 use std::process::ExitCode;
 
@@ -46,6 +48,9 @@ Commands:
                     Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
                     reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
+  browser [--pictures] [-- <args>]
+                    Test the workbench's page in Chromium, which is found or installed. `--pictures` keeps those of
+                    docs/workbench. <args> go to the tests: a part of a test's name, say.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -64,6 +69,10 @@ fn main() -> ExitCode {
         ["docker"] => docker::run(),
         ["bench", "poll"] => bench::poll(),
         ["bench", ids @ ..] => bench::figures(ids),
+        ["browser"] => browser::run(Pictures::NotTaken, &[]),
+        ["browser", "--pictures"] => browser::run(Pictures::Kept, &[]),
+        ["browser", "--pictures", "--", rest @ ..] => browser::run(Pictures::Kept, rest),
+        ["browser", "--", rest @ ..] => browser::run(Pictures::NotTaken, rest),
         ["audit"] => ci::audit(),
         ["fuzz", rest @ ..] => fuzz::play(rest),
         ["sim", rest @ ..] => sim::play(rest),
