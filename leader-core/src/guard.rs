@@ -69,22 +69,17 @@ impl Hold {
 
     /// To be called once the body is gone: extension stops, the slot is given back, and only then there is a result.
     pub(crate) async fn conclude<T>(self, ended: Ended<T>) -> Concluded<T> {
-        let tenure = self.tenure().clone();
-        let valid = match self {
+        match self {
             Self::Own(lease) => {
-                let valid = tenure.close().map_err(|reason| tenure.lost_error(reason));
+                let now = Instant::now();
+                let valid = lease.tenure().close(now);
+                let concluded = ended.under(lease.tenure(), valid);
                 // A release that fails is logged, told as an event, and tried again; it never replaces the body's
                 // own result.
-                let _ = lease.end().await;
-                valid
+                let _ = lease.end(now).await;
+                concluded
             }
-            Self::Outer(_) => tenure.ensure_valid(),
-        };
-        match ended {
-            Ended::Returned(output) => Ok(valid.map(|()| output)),
-            Ended::Lost(reason) => Ok(Err(tenure.lost_error(reason))),
-            Ended::Stopped => Ok(Err(LeaderError::ShutDown)),
-            Ended::Panicked(panic) => Err(panic),
+            Self::Outer(lease) => ended.under(lease.inner(), lease.inner().valid()),
         }
     }
 }
@@ -182,6 +177,17 @@ pub(crate) enum Ended<T> {
 }
 
 impl<T> Ended<T> {
+    /// What it comes to, when the tenure was `valid` at the end of the body or was not.
+    fn under(self, tenure: &Tenure, valid: Result<(), LossReason>) -> Concluded<T> {
+        let lost = |reason| tenure.lost_error(reason);
+        match self {
+            Self::Returned(output) => Ok(valid.map(|()| output).map_err(lost)),
+            Self::Lost(reason) => Ok(Err(lost(reason))),
+            Self::Stopped => Ok(Err(LeaderError::ShutDown)),
+            Self::Panicked(panic) => Err(panic),
+        }
+    }
+
     /// The same, once what is left of the body is dropped; that may panic as any of its code may.
     pub(crate) fn after(self, drop: impl FnOnce()) -> Self {
         match (self, catch_unwind(AssertUnwindSafe(drop))) {

@@ -20,7 +20,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -294,8 +294,8 @@ impl<S: LeaseStore> LeaseStore for Quorum<S> {
         self.shared.timeout.saturating_mul(2)
     }
 
-    fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
-        release::release_now(&self.shared, release)
+    fn release_now(&self, release: &Release, now: Instant) -> Option<ReleaseReply> {
+        release::release_now(&self.shared, release, now)
     }
 
     /// Closes the nodes. What was left of earlier rounds gets a moment to end.

@@ -10,6 +10,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::error::{BackendKind, LossReason};
 use crate::name::LockName;
 use crate::node::NodeId;
@@ -105,10 +107,20 @@ pub trait LeaseStore: Send + Sync + 'static {
     /// How long one step may take.
     fn command_timeout(&self) -> Duration;
 
+    /// Claims without waiting, for stores that can (those in memory): an election that nobody stands in the way of then
+    /// costs little more than the claim. `now` is the caller's last look at Tokio's clock, for a store that goes by the
+    /// same. `None` when this store cannot, or cannot now, and has done nothing; the engine then awaits
+    /// [`claim`](Self::claim).
+    fn claim_now(&self, claim: &Claim, now: Instant) -> Option<ClaimReply> {
+        let _ = (claim, now);
+        None
+    }
+
     /// Releases without waiting, for stores that can (those in memory): a lease that is dropped where nothing can be
-    /// awaited is then free at once. `None` when this store cannot; the engine then releases in the background.
-    fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
-        let _ = release;
+    /// awaited is then free at once. `now` is as for [`claim_now`](Self::claim_now). `None` when this store cannot; the
+    /// engine then awaits [`release`](Self::release), in the background where it has to.
+    fn release_now(&self, release: &Release, now: Instant) -> Option<ReleaseReply> {
+        let _ = (release, now);
         None
     }
 

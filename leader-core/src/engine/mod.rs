@@ -3,11 +3,14 @@
 //! | part | what it does |
 //! |---|---|
 //! | `acquire` | one attempt, from its first claim to a lease, a skip or an error |
+//! | `backoff` | how long to wait before a store that failed is tried again |
 //! | `queue` | who waits for the same name, and when asking again is worth it |
 //! | `tenure` | one grant to its end: its deadline and its phase |
 //! | `extension` | one request to extend one lease or many |
 //! | `keeper` | extends leases in the background, and notices deadlines |
 //! | `release` | gives slots back, now or behind |
+//! | `settlements` | which releases the next attempt waits for |
+//! | `courtesy` | who goes first after a release |
 //! | `shutdown` | ends everything within a bound |
 //! | `tell` | tells what happens: spans, events, metrics |
 //! | `meter` | what is counted and measured |
@@ -15,19 +18,22 @@
 
 mod acquire;
 pub(crate) mod background;
+mod backoff;
 pub(crate) mod chance;
+mod courtesy;
 mod extension;
 mod keeper;
 mod meter;
 mod queue;
 mod release;
+mod settlements;
 mod shutdown;
 mod tell;
 mod tenure;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,10 +44,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::background::{Background, Tokens};
+use self::courtesy::Courtesy;
 use self::keeper::Keepers;
 use self::meter::Meter;
 use self::queue::Queues;
-use self::release::{Courtesy, Settlements};
+use self::settlements::Settlements;
 pub(crate) use self::tell::quietly;
 pub use self::tenure::BoxFuture;
 use self::tenure::Steward;
@@ -207,6 +214,7 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
                 settlements: Arc::default(),
                 courtesy: Arc::default(),
                 tracker: TaskTracker::new(),
+                is_closing: AtomicBool::new(false),
                 closing: CancellationToken::new(),
                 closed: CancellationToken::new(),
                 meter: Meter::default(),
@@ -231,6 +239,14 @@ impl<S: LeaseStore> Elector for StoreElector<S> {
         options: &'a LeaseOptions,
     ) -> BoxFuture<'a, Result<Acquisition, LeaderError>> {
         Box::pin(self.engine.acquire(name, options))
+    }
+
+    fn acquire_now(
+        &self,
+        name: &LockName,
+        options: &LeaseOptions,
+    ) -> Option<Result<Acquisition, LeaderError>> {
+        self.engine.acquire_now(name, options)
     }
 
     fn inspect<'a>(
@@ -294,7 +310,7 @@ pub(crate) struct Engine<S> {
     last_key: AtomicU64,
     /// Every tenure from its grant until its release is over, in the order of the grants.
     held: Mutex<BTreeMap<u64, Arc<Tenure>>>,
-    /// Rung whenever a tenure leaves `held`.
+    /// Rung whenever a tenure leaves `held` during a shutdown.
     let_go: Notify,
     queues: Queues,
     keepers: Keepers,
@@ -302,6 +318,8 @@ pub(crate) struct Engine<S> {
     courtesy: Arc<Courtesy>,
     /// Background releases.
     tracker: TaskTracker,
+    /// Set when a shutdown begins.
+    is_closing: AtomicBool,
     /// Fired when a shutdown begins.
     closing: CancellationToken,
     /// Fired when the store has been closed: nothing is sent to it from then on.
@@ -325,7 +343,17 @@ impl<S: LeaseStore> Engine<S> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A grant becomes a lease.
+    /// A shutdown has begun. Whatever is done before this is read is seen by the shutdown, or sees it.
+    fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    fn begin_closing(&self) {
+        self.is_closing.store(true, Ordering::Release);
+        self.closing.cancel();
+    }
+
+    /// A tenure is held from now on.
     fn hold(self: &Arc<Self>, tenure: Arc<Tenure>) -> Lease {
         self.held().insert(tenure.key, tenure.clone());
         self.tell_elected(&tenure);
@@ -342,7 +370,7 @@ impl<S: LeaseStore> Engine<S> {
     /// Whether the tenure was there to be forgotten.
     fn forget(&self, tenure: &Tenure) -> bool {
         let forgotten = self.held().remove(&tenure.key).is_some();
-        if forgotten {
+        if forgotten && self.is_closing() {
             self.let_go.notify_waiters();
         }
         forgotten
@@ -355,7 +383,7 @@ impl<S: LeaseStore> Engine<S> {
         name: &LockName,
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, LeaderError> {
-        if self.closing.is_cancelled() {
+        if self.is_closing() {
             return Err(LeaderError::ShutDown);
         }
         here()?;
@@ -382,6 +410,10 @@ impl<S: LeaseStore> Steward for Engine<S> {
         tenure: Arc<Tenure>,
     ) -> BoxFuture<'static, Result<(), LeaderError>> {
         Box::pin(async move { self.end(&tenure).await })
+    }
+
+    fn release_now(&self, tenure: &Arc<Tenure>, now: Instant) -> Option<Result<(), LeaderError>> {
+        self.end_now(tenure, now)
     }
 
     fn release_behind(self: Arc<Self>, tenure: &Arc<Tenure>) {

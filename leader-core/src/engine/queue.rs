@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::backoff::Backoff;
 use super::chance;
 use super::tell::tell_no_hints;
 use crate::hints::{HintSender, Hints, News, hints};
@@ -46,6 +47,13 @@ impl Queues {
             name: name.clone(),
             queue,
         }
+    }
+
+    /// Whether somebody waits for `name` among those who ask for this many slots.
+    pub(crate) fn has(&self, name: &LockName, slots: u32) -> bool {
+        let by_name = self.lock();
+        let queues = by_name.get(name);
+        queues.is_some_and(|queues| queues.iter().any(|(of, _)| *of == slots))
     }
 
     /// Tells the waiters of `name` in this process about a release by this process, which needs no detour through the
@@ -179,7 +187,7 @@ impl Queue {
         let mut freed = None;
         // So that the waiters of many processes do not ask in the same instant.
         let jitter = Duration::from_millis(1) + chance::below(MAX_JITTER, full.revision.get());
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             if talk.watching.is_none() {
                 let asked = Instant::now();
@@ -212,8 +220,8 @@ impl Queue {
                     }
                 },
                 // A store that could not tell may be able to a little later.
-                () = tokio::time::sleep(pause), if talk.watching.is_none() => {
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                () = tokio::time::sleep(backoff.pause()), if talk.watching.is_none() => {
+                    backoff.take();
                 }
                 () = tokio::time::sleep_until(wake) => {
                     let now = Instant::now();

@@ -26,7 +26,7 @@ impl<S: LeaseStore> Engine<S> {
 
     /// What can be done without waiting, outside any runtime: nobody is asked, and the store is left to its own end.
     fn close_at_once(self: &Arc<Self>) {
-        self.closing.cancel();
+        self.begin_closing();
         for tenure in self.tenures() {
             tenure.stop();
             tenure.lose(LossReason::ShutDown);
@@ -40,7 +40,7 @@ impl<S: LeaseStore> Engine<S> {
 
     async fn close(self: &Arc<Self>) {
         let begun = Instant::now();
-        self.closing.cancel();
+        self.begin_closing();
         for tenure in self.tenures() {
             tenure.stop();
         }

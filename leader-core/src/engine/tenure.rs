@@ -51,6 +51,9 @@ pub(crate) trait Steward: Send + Sync {
     fn release(self: Arc<Self>, tenure: Arc<Tenure>)
     -> BoxFuture<'static, Result<(), LeaderError>>;
 
+    /// As [`release`](Self::release), without waiting; `None` when this cannot be done.
+    fn release_now(&self, tenure: &Arc<Tenure>, now: Instant) -> Option<Result<(), LeaderError>>;
+
     /// Ends a tenure that was closed, from where nothing can be awaited.
     fn release_behind(self: Arc<Self>, tenure: &Arc<Tenure>);
 
@@ -94,9 +97,24 @@ pub(crate) struct Tenure {
     let_go: AtomicBool,
     lost_at: OnceLock<Instant>,
     phase: AtomicU8,
+    /// Made when somebody first asks: most short bodies never do.
+    signals: OnceLock<Signals>,
+}
+
+/// What tells of a tenure's end to those who wait for it.
+struct Signals {
+    /// Fires when the tenure has ended.
     ended: CancellationToken,
-    /// A child of `ended`, made when somebody first asks: fires when the tenure has ended or is asked to.
-    signal: OnceLock<CancellationToken>,
+    /// A child of `ended`: fires when the tenure has ended or is asked to.
+    signal: CancellationToken,
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        let ended = CancellationToken::new();
+        let signal = ended.child_token();
+        Self { ended, signal }
+    }
 }
 
 /// The two ends of a lease, as nanoseconds after `base`, so that reading them takes no lock.
@@ -217,19 +235,37 @@ impl Tenure {
             let_go: AtomicBool::new(false),
             lost_at: OnceLock::new(),
             phase: AtomicU8::new(HELD),
-            ended: CancellationToken::new(),
-            signal: OnceLock::new(),
+            signals: OnceLock::new(),
         }
     }
 
     /// Fires when the tenure has ended: marked as lost, or let go of.
     pub(crate) fn has_ended(&self) -> &CancellationToken {
-        &self.ended
+        &self.signals().ended
     }
 
     /// Fires when the tenure has ended, or is asked to come to an end.
     pub(crate) fn signal(&self) -> &CancellationToken {
-        self.signal.get_or_init(|| self.ended.child_token())
+        &self.signals().signal
+    }
+
+    fn signals(&self) -> &Signals {
+        self.signals.get().unwrap_or_else(|| {
+            let signals = self.signals.get_or_init(Signals::default);
+            // Who ends the tenure writes its phase, then looks for the signals. As this is a write too, one of the two
+            // comes after the other and sees what was done before it: no end is missed.
+            if self.phase.fetch_or(HELD, Ordering::AcqRel) != HELD {
+                signals.ended.cancel();
+            }
+            signals
+        })
+    }
+
+    /// Tells those who wait for the tenure's end, once its phase is no longer `HELD`.
+    fn tell_ended(&self) {
+        if let Some(signals) = self.signals.get() {
+            signals.ended.cancel();
+        }
     }
 
     /// Looks at the clock, and where the tenure stands by it.
@@ -308,19 +344,19 @@ impl Tenure {
             let _ = self.lost_at.set(Instant::now());
             self.held.end();
             self.steward.lost(self, reason);
-            self.ended.cancel();
+            self.tell_ended();
         }
     }
 
-    /// The holder lets go. `Ok` when the lease was valid at this moment; from here on it cannot be lost any more.
-    pub(crate) fn close(&self) -> Result<(), LossReason> {
-        if self.phase() == Phase::Held {
+    /// The holder lets go `now`. `Ok` when the lease was valid at this moment; from here on it cannot be lost any more.
+    pub(crate) fn close(&self, now: Instant) -> Result<(), LossReason> {
+        if self.phase_at(now) == Phase::Held {
             let closed =
                 self.phase
                     .compare_exchange(HELD, CLOSED, Ordering::AcqRel, Ordering::Acquire);
             if closed.is_ok() {
                 // Before anything is sent: whoever works under this lease in another task is to stop first.
-                self.ended.cancel();
+                self.tell_ended();
                 self.held.end();
                 return Ok(());
             }
@@ -377,8 +413,12 @@ impl Tenure {
     }
 
     /// How long the slot is still to be kept if the work ends now.
-    pub(crate) fn keep(&self) -> Duration {
-        self.min_lease.saturating_sub(self.granted.elapsed())
+    pub(crate) fn keep(&self, now: Instant) -> Duration {
+        if self.min_lease.is_zero() {
+            return Duration::ZERO;
+        }
+        let held = now.saturating_duration_since(self.granted);
+        self.min_lease.saturating_sub(held)
     }
 }
 

@@ -717,7 +717,7 @@ impl LeaseStore for SimStore {
         Duration::from_millis(self.world.plan.command_timeout)
     }
 
-    fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
+    fn release_now(&self, release: &Release, _now: Instant) -> Option<ReleaseReply> {
         if !self.release_now {
             return None;
         }

@@ -1,0 +1,164 @@
+//! A [`Record`]: what a store in memory keeps of one name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::LossReason;
+use crate::node::NodeId;
+use crate::store::{Claim, Hint, HintSender, Revision};
+use crate::token::{FencingToken, Token};
+
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) slots: Slots,
+    /// Tokens that were ended while a claim of theirs might still be on its way, and until when to remember it.
+    pub(super) ended: HashMap<Token, Instant>,
+    /// In the order of their arrival.
+    pub(super) watchers: BTreeMap<u64, HintSender>,
+    /// Told of every change, and counted nowhere.
+    pub(super) observers: BTreeMap<u64, HintSender>,
+    /// The last revision that a release took, as far as this record remembers.
+    pub(super) released: u64,
+}
+
+/// The slots that are taken, by number. Mostly there is one: a list costs less than a tree.
+#[derive(Default)]
+pub(super) struct Slots(Vec<(u32, Entry)>);
+
+pub(super) struct Entry {
+    /// `None` when the tenure has ended and a minimum lease keeps the slot.
+    pub(super) token: Option<Token>,
+    pub(super) node_id: NodeId,
+    pub(super) fence: FencingToken,
+    pub(super) ends: Instant,
+}
+
+impl Slots {
+    fn place(&self, slot: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&slot, |(slot, _)| *slot)
+    }
+
+    pub(super) fn get(&self, slot: u32) -> Option<&Entry> {
+        let place = self.place(slot).ok()?;
+        self.0.get(place).map(|(_, entry)| entry)
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+        let place = self.place(slot).ok()?;
+        self.0.get_mut(place).map(|(_, entry)| entry)
+    }
+
+    pub(super) fn insert(&mut self, slot: u32, entry: Entry) {
+        match self.place(slot) {
+            Ok(place) => self.0.splice(place..=place, [(slot, entry)]).for_each(drop),
+            Err(place) => self.0.insert(place, (slot, entry)),
+        }
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Entry> {
+        let place = self.place(slot).ok()?;
+        Some(self.0.remove(place).1)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        self.0.iter().map(|(slot, entry)| (*slot, entry))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The slot that `token` has.
+    pub(super) fn of(&self, token: Token) -> Option<u32> {
+        self.iter()
+            .find_map(|(slot, entry)| (entry.token == Some(token)).then_some(slot))
+    }
+
+    /// The lowest slot that is free.
+    pub(super) fn lowest_free(&self) -> u32 {
+        let mut taken = self.iter().map(|(slot, _)| slot);
+        (0..)
+            .find(|slot| taken.next() != Some(*slot))
+            .unwrap_or_default()
+    }
+}
+
+impl Record {
+    pub(super) fn forget_what_is_over(&mut self, now: Instant) {
+        self.slots.0.retain(|(_, entry)| entry.ends > now);
+        self.ended.retain(|_, until| *until > now);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+            && self.ended.is_empty()
+            && self.watchers.is_empty()
+            && self.observers.is_empty()
+    }
+
+    /// Why `token` does not hold `slot`; meant for a record without expired entries.
+    pub(super) fn not_held(&self, slot: u32) -> LossReason {
+        match self.slots.get(slot) {
+            Some(entry) if entry.token.is_some() => LossReason::Taken,
+            _ => LossReason::Deleted,
+        }
+    }
+
+    /// Takes out the slot that `token` has.
+    pub(super) fn take(&mut self, token: Token) -> Option<(u32, Entry)> {
+        let slot = self.slots.of(token)?;
+        Some((slot, self.slots.remove(slot)?))
+    }
+
+    /// The lease that must end before this claim can be granted, if one must.
+    pub(super) fn in_the_way(&self, claim: &Claim) -> Option<&Entry> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mut entries: Vec<&Entry> = self.slots.iter().map(|(_, entry)| entry).collect();
+        entries.sort_by_key(|entry| entry.ends);
+        // Where others ask for more slots than this candidate, several must end before one is free for it.
+        let too_many = entries.len().checked_sub(claim.slots as usize);
+        let last_to_leave = too_many.and_then(|too_many| entries.get(too_many).copied());
+        let there = claim.slot.and_then(|slot| self.slots.get(slot));
+        last_to_leave
+            .into_iter()
+            .chain(there)
+            .max_by_key(|entry| entry.ends)
+    }
+
+    /// Tells of a release: how many watchers were told.
+    pub(super) fn tell(&self, revision: u64, free_in: Duration) -> u32 {
+        self.show();
+        for watcher in self.watchers.values() {
+            watcher.push(Hint::Released {
+                revision: Revision::new(revision),
+                free_in,
+            });
+        }
+        u32::try_from(self.watchers.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Tells of a change.
+    pub(super) fn show(&self) {
+        for observer in self.observers.values() {
+            observer.push(Hint::Changed);
+        }
+    }
+
+    /// Where the name's history stands.
+    pub(super) fn last_revision(&self) -> u64 {
+        let granted = self.slots.iter().map(|(_, entry)| entry.fence.get()).max();
+        self.released.max(granted.unwrap_or_default())
+    }
+}
