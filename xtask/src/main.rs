@@ -11,6 +11,7 @@ mod postgres;
 mod releases;
 mod servers;
 mod sim;
+mod soak;
 mod test;
 mod tree;
 
@@ -36,6 +37,9 @@ Commands:
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught. With `--topology
                     quorum` on several servers of which a majority decides.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
+  soak [--minutes N] [--leases N] [--json FILE] [--write]
+                    Hold 5000 leases for ten minutes, or as said, while others come and go: nothing may be lost or grow.
+                    With `--write` the figures are put into benches/SOAK.md.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         ["bench", ..] => Err("which benchmark? There is `poll`".to_owned()),
         ["audit"] => ci::audit(),
         ["sim", rest @ ..] => sim::play(rest),
+        ["soak", rest @ ..] => soak::run(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
