@@ -10,10 +10,27 @@ use std::time::Duration;
 ///
 /// When there is no such process, or the system has no `/proc`.
 pub fn used(pid: u32) -> io::Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The program's name stands in brackets and may have anything in it. Fields 14 and 15 are the times.
+    read(&format!("/proc/{pid}/stat"), 14)
+}
+
+/// As [`used`], of all children of this process that have ended, and theirs.
+///
+/// # Errors
+///
+/// When the system has no `/proc`.
+pub fn used_by_children() -> io::Result<Duration> {
+    read("/proc/self/stat", 16)
+}
+
+/// The sum of this field and the next, which are times.
+fn read(file: &str, field: usize) -> io::Result<Duration> {
+    let stat = fs::read_to_string(file)?;
+    // The second field is the program's name, which stands in brackets and may have anything in it.
     let fields = stat.rsplit_once(')').map(|(_, fields)| fields);
-    let fields = fields.unwrap_or_default().split_whitespace().skip(11);
+    let fields = fields
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(field - 3);
     let ticks: Vec<u64> = fields.take(2).flat_map(str::parse).collect();
     let [user, system] = ticks[..] else {
         return Err(io::ErrorKind::InvalidData.into());

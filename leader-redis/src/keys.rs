@@ -36,17 +36,12 @@ impl Keys {
         format!("{}:{{{name}}}:lease", self.prefix)
     }
 
-    /// The key that marks `token` as ended.
-    pub(crate) fn mark(&self, name: &LockName, token: &str) -> String {
-        format!("{}:{{{name}}}:ended:{token}", self.prefix)
-    }
-
-    /// The channel on which the name's releases are told.
+    /// The channel on which the name's releases are told. Scripts know it by the record's key, as they do the others.
     pub(crate) fn channel(&self, name: &LockName) -> String {
         format!("{}:{{{name}}}:released", self.prefix)
     }
 
-    /// The channel on which the name's changes are told to observers. Scripts know it by the record's key.
+    /// The channel on which the name's changes are told to observers.
     pub(crate) fn changes(&self, name: &LockName) -> String {
         format!("{}:{{{name}}}:changed", self.prefix)
     }
@@ -65,10 +60,6 @@ mod tests {
         assert_eq!(keys.record(&name), "leader:{invoice-close}:lease");
         assert_eq!(keys.channel(&name), "leader:{invoice-close}:released");
         assert_eq!(keys.changes(&name), "leader:{invoice-close}:changed");
-        assert_eq!(
-            keys.mark(&name, "00ff"),
-            "leader:{invoice-close}:ended:00ff"
-        );
     }
 
     #[test]
@@ -81,7 +72,6 @@ mod tests {
                 assert!(seen.insert(keys.record(&name)), "{prefix} {name}");
                 assert!(seen.insert(keys.channel(&name)), "{prefix} {name}");
                 assert!(seen.insert(keys.changes(&name)), "{prefix} {name}");
-                assert!(seen.insert(keys.mark(&name, "0")), "{prefix} {name}");
             }
         }
     }

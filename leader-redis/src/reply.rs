@@ -41,11 +41,13 @@ pub(crate) struct Released {
 }
 
 pub(crate) fn claim(reply: &Reply) -> Result<ClaimReply, Oddity> {
+    if let Some((slot, fence)) = pair(reply, "granted:") {
+        return Ok(ClaimReply::Granted {
+            slot,
+            fence: FencingToken::new(fence),
+        });
+    }
     match known(reply)? {
-        ("granted", [slot, fence]) => Ok(ClaimReply::Granted {
-            slot: small(slot)?,
-            fence: FencingToken::new(number(fence)?),
-        }),
         ("taken", [free_in, revision, holder]) => Ok(ClaimReply::Taken {
             retry_after: Duration::from_micros(number(free_in)?),
             holder: Some(node_id(holder)?),
@@ -95,17 +97,19 @@ fn not_extended(why: &str, reply: &Reply) -> Result<ExtendReply, Oddity> {
 }
 
 pub(crate) fn release(reply: &Reply) -> Result<Released, Oddity> {
+    let released = |revision, told, untold| Released {
+        reply: ReleaseReply::Released {
+            revision: Revision::new(revision),
+            told,
+        },
+        untold,
+    };
+    if let Some((told, revision)) = pair(reply, "released:") {
+        return Ok(released(revision, told, None));
+    }
     match known(reply)? {
-        ("released", [revision, told]) => {
-            let (told, untold) = match told {
-                Reply::Text(words) => (0, Some(words.clone())),
-                told => (small(told)?, None),
-            };
-            let revision = Revision::new(number(revision)?);
-            Ok(Released {
-                reply: ReleaseReply::Released { revision, told },
-                untold,
-            })
+        ("released", [revision, Reply::Text(words)]) => {
+            Ok(released(number(revision)?, 0, Some(words.clone())))
         }
         (text, []) if reason(text).is_some() => Ok(Released {
             reply: ReleaseReply::NotHeld(reason(text).unwrap_or(LossReason::Deleted)),
@@ -262,6 +266,19 @@ pub(crate) fn run_id(reply: &Reply) -> Option<String> {
     let mut lines = info.lines();
     let run_id = lines.find_map(|line| line.strip_prefix("run_id:"))?.trim();
     (!run_id.is_empty()).then(|| run_id.to_owned())
+}
+
+/// A text that starts with a word and has two numbers, a small one and one of 16 digits.
+fn pair(reply: &Reply, word: &str) -> Option<(u32, u64)> {
+    let Reply::Text(text) = reply else {
+        return None;
+    };
+    let (small, large) = text.strip_prefix(word)?.split_once(':')?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(small) || !digits(large) {
+        return None;
+    }
+    Some((small.parse().ok()?, large.parse().ok()?))
 }
 
 /// A list that starts with a word.

@@ -24,18 +24,30 @@ fn strange() -> Vec<Reply> {
         list([Reply::Nil]),
         list([number(1)]),
         list([text("granted")]),
-        list([text("granted"), number(0)]),
-        list([text("granted"), number(-1), number(5)]),
-        list([text("granted"), number(0), number(-5)]),
-        list([text("granted"), number(i64::from(u32::MAX) + 1), number(5)]),
-        list([text("granted"), text("0"), text("5")]),
-        list([text("granted"), number(0), number(5), number(6)]),
-        list([list([text("granted")]), number(0), number(5)]),
+        list([text("granted"), number(0), number(5)]),
+        list([text("granted:0:5")]),
+        text("granted:"),
+        text("granted:0"),
+        text("granted:0:"),
+        text("granted::5"),
+        text("granted:-1:5"),
+        text("granted:+1:5"),
+        text("granted:0:-5"),
+        text("granted:0: 5"),
+        text("granted:4294967296:5"),
+        text("granted:0:18446744073709551616"),
+        text("granted:0:5:6"),
+        text("granted 0:5"),
         list([text("taken"), number(0), number(5)]),
         list([text("taken"), number(-1), number(5), text("node")]),
         list([text("ended"), number(0)]),
-        list([text("released"), Reply::Nil, number(0)]),
+        list([text("released"), Reply::Nil, text("NOPERM no")]),
         list([text("released"), number(1), Reply::Nil]),
+        list([text("released"), number(1), number(0)]),
+        text("released:0"),
+        text("released:0:"),
+        text("released:-1:5"),
+        text("released:0:5:6"),
         list([text("expired"), number(1)]),
         list([text("holders"), text("node")]),
         list([
@@ -55,11 +67,7 @@ fn strange() -> Vec<Reply> {
 #[test]
 fn a_claim_is_granted_taken_or_ended() {
     assert_eq!(
-        claim(&list([
-            text("granted"),
-            number(2),
-            number(1_759_836_153_000_000)
-        ])),
+        claim(&text("granted:2:1759836153000000")),
         Ok(ClaimReply::Granted {
             slot: 2,
             fence: FencingToken::new(1_759_836_153_000_000),
@@ -110,7 +118,7 @@ fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
 
 #[test]
 fn a_release_may_have_told_nobody() {
-    let released = release(&list([text("released"), number(9), number(3)])).unwrap();
+    let released = release(&text("released:3:0000000000000009")).unwrap();
     assert_eq!(
         released,
         Released {

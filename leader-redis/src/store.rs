@@ -160,12 +160,12 @@ impl Inner {
             Arg::Text(claim.node_id.as_str()),
             Arg::Number(claim.at_least.get()),
             Arg::Text(slot.as_deref().unwrap_or_default()),
+            Arg::Text(self.tell()),
         ];
         let plain =
             slot.is_none() && claim.at_least == Revision::default() && !self.commands.has_slots();
         let args = if plain { &args[..4] } else { &args };
-        let mark = self.keys.mark(&claim.name, &token);
-        let answer = self.run_with_mark(&CLAIM, &key, &mark, args).await;
+        let answer = self.commands.run(&CLAIM, &[&key], args).await;
         answer
             .and_then(|answer| Ok(reply::claim(&answer)?))
             .map_err(|failure| self.error(&key, failure))
@@ -274,7 +274,7 @@ impl Inner {
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
         let key = self.keys.record(&release.name);
-        let channel = self.keys.channel(&release.name);
+        let channel = || self.keys.channel(&release.name);
         let token = release.token.to_hex();
         let slot = release.slot.map(|slot| slot.to_string());
         let args = [
@@ -282,43 +282,30 @@ impl Inner {
             Arg::Text(slot.as_deref().unwrap_or_default()),
             Arg::Number(micros(release.keep)),
             Arg::Number(release.mark.map_or(0, |mark| micros(mark).max(1))),
-            Arg::Text(&channel),
             Arg::Text(self.tell()),
         ];
-        let mark = self.keys.mark(&release.name, &token);
-        let answer = self.run_with_mark(&RELEASE, &key, &mark, &args).await;
+        let plain = release.keep.is_zero() && release.mark.is_none() && !self.commands.has_slots();
+        let args = if plain { &args[..2] } else { &args };
+        let answer = self.commands.run(&RELEASE, &[&key], args).await;
         let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
         let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
         if let Some(words) = untold
             && !self.cannot_tell.swap(true, Ordering::Relaxed)
         {
             let error = self.error(&key, Failure::Refused(words).within(&RELEASE));
-            tracing::warn!(%channel, %error, "releases cannot be told: waiters are not woken before leases end");
+            tracing::warn!(channel = %channel(), %error, "releases cannot be told: waiters are not woken before leases end");
         }
         Ok(match reply {
             ReleaseReply::Released { revision, told } => ReleaseReply::Released {
                 revision,
-                told: self.told(&channel, told),
+                told: if told == 0 {
+                    0
+                } else {
+                    self.told(&channel(), told)
+                },
             },
             reply => reply,
         })
-    }
-
-    /// Runs a script that may need the mark of a token besides the record.
-    async fn run_with_mark(
-        &self,
-        script: &Script,
-        key: &str,
-        mark: &str,
-        args: &[Arg<'_>],
-    ) -> Result<Reply, Failure> {
-        if !self.commands.has_slots() {
-            return self.commands.run(script, &[key, mark], args).await;
-        }
-        // Of several keys, one of which has been moved or was never there, a node says to try again later.
-        let mut args = args.to_vec();
-        args.push(Arg::Text(mark));
-        self.commands.run(script, &[key], &args).await
     }
 
     /// The command by which scripts tell of releases.
@@ -334,7 +321,7 @@ impl Inner {
     /// however many watch here.
     fn told(&self, channel: &str, connections: u32) -> u32 {
         match self.wakeups.count(channel) {
-            here if connections > 0 && here > 0 => connections - 1 + here,
+            here if here > 0 => connections - 1 + here,
             _ => connections,
         }
     }

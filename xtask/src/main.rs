@@ -36,6 +36,8 @@ Commands:
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught. With `--topology
                     quorum` on several servers of which a majority decides.
+  bench [P1 P3 ..]  Measure what the library costs, in ratios to floors and peers of the same run, and show a table with the
+                    goals. All of it takes some minutes and is written to benches/RESULTS.md; with some named, it is not.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
   soak [--minutes N] [--leases N] [--json FILE] [--write]
                     Hold 5000 leases for ten minutes, or as said, while others come and go: nothing may be lost or grow.
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["docker"] => docker::run(),
         ["bench", "poll"] => bench::poll(),
-        ["bench", ..] => Err("which benchmark? There is `poll`".to_owned()),
+        ["bench", ids @ ..] => bench::figures(ids),
         ["audit"] => ci::audit(),
         ["sim", rest @ ..] => sim::play(rest),
         ["soak", rest @ ..] => soak::run(rest),

@@ -1,16 +1,16 @@
 -- claim: takes the lowest free slot of a name, or says why not.
 --
--- KEYS[1]  the name's record
--- KEYS[2]  the mark of the attempt's token; on a cluster it is the last argument instead, since a slot
---          that is being moved refuses several keys
+-- KEYS[1]  the name's record. What else there is of the name is called after it, and not passed: a slot of a cluster that
+--          is being moved refuses several keys, and each argument costs the server as much as a simple command
 -- ARGV[1]  the attempt's token, 32 hexadecimal digits
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
 -- ARGV[4]  the candidate's node id
--- ARGV[5]  what the fencing token must be at least, 0 for none; left out together with the next
+-- ARGV[5]  what the fencing token must be at least, 0 for none; left out as a rule, together with the next two
 -- ARGV[6]  the one slot that will do, '' for any
+-- ARGV[7]  how observers are told: PUBLISH, or SPUBLISH on a cluster
 --
--- Replies  {'granted', slot, fencing token}
+-- Replies  'granted:<slot>:<fencing token>', a text, since a list costs more
 --          {'taken', microseconds until one is free, revision, node id of its holder}
 --          {'ended'}    the token was ended before this claim arrived
 --          {'foreign'}  the hash at the key is not ours
@@ -55,7 +55,7 @@ if #record > 0 and not last then return {'foreign'} end
 local floor, only
 if ARGV[5] then floor, only = tonumber(ARGV[5]), tonumber(ARGV[6]) end
 
-local marked = ends and ends > now and redis.call('EXISTS', KEYS[2] or ARGV[#ARGV]) == 1
+local marked = ends and ends > now and redis.call('EXISTS', sub(key, 1, -6) .. 'ended:' .. token) == 1
 if marked or (not mine and (live >= slots or (only and held[only]))) then
   -- A write that changes nothing: a server that cannot grant must say so, and not that somebody else leads.
   redis.call('HDEL', key, '')
@@ -113,9 +113,8 @@ if redis.call('PTTL', key) < lives + 46800000 then
   redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
 end
 if new and observed and observed > now then
-  -- On a cluster there is one key. A server before Redis 7 has no SPUBLISH.
-  local tell = 'PUBLISH'
-  if not KEYS[2] and redis.REDIS_VERSION_NUM then tell = 'SPUBLISH' end
+  -- A server before Redis 7 has no SPUBLISH.
+  local tell = redis.REDIS_VERSION_NUM and ARGV[7] or 'PUBLISH'
   redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
 end
-return {'granted', slot, fence}
+return 'granted:' .. slot .. ':' .. fenced

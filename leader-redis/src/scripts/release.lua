@@ -1,16 +1,13 @@
 -- release: ends the tenure of a token, tells watchers, and leaves a mark for the token if asked to.
 --
--- KEYS[1]  the name's record (see claim.lua)
--- KEYS[2]  the mark of the token; on a cluster it is the last argument instead, since a slot
---          that is being moved refuses several keys
+-- KEYS[1]  the name's record, after which the rest is called (see claim.lua)
 -- ARGV[1]  the token, 32 hexadecimal digits
 -- ARGV[2]  the slot that was granted, or '' when any slot may hold the token
--- ARGV[3]  for how many microseconds the slot stays taken
+-- ARGV[3]  for how many microseconds the slot stays taken; left out as a rule, together with the next two
 -- ARGV[4]  for how many microseconds claims of the token are refused; 0 for no mark
--- ARGV[5]  the channel of the name's watchers
--- ARGV[6]  how they are told: PUBLISH, or SPUBLISH on a cluster
+-- ARGV[5]  how watchers are told: PUBLISH, or SPUBLISH on a cluster
 --
--- Replies  {'released', revision, how many watchers were told}
+-- Replies  'released:<how many watchers were told>:<revision>', a text, since a list costs more
 --          {'released', revision, why none could be told}
 --          {'expired'}, {'taken'}, {'deleted'}  the token was not in force, and why
 --          {'foreign'}  the hash at the key is not ours
@@ -18,7 +15,8 @@
 -- Watchers are told `<revision>:<microseconds until the slot is free>`. A server before Redis 7 has no SPUBLISH, and its
 -- cluster passes on what is published to every node: there a release is told only while a key of the channel's name says
 -- that somebody waits. Observers are told on a channel of their own, and not counted.
-local key, token, slot, mark = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[4])
+local key, token, slot, keep, mark = KEYS[1], ARGV[1], ARGV[2], 0, 0
+if ARGV[3] then keep, mark = tonumber(ARGV[3]), tonumber(ARGV[4]) end
 local sub = string.sub
 local last, entry, observed
 
@@ -50,7 +48,6 @@ if entry and sub(entry, 1, 32) == token then
   local expiry = tonumber(sub(entry, 33, 48))
   if not expiry then return {'foreign'} end
   if expiry > now then
-    local keep = tonumber(ARGV[3])
     if keep > expiry - now then keep = expiry - now end
     local revision = last + 1
     if now > revision then revision = now end
@@ -68,21 +65,19 @@ if entry and sub(entry, 1, 32) == token then
       redis.call('HSET', key, 'f', revised, slot, value)
     end
     -- Not worth failing for: the slot is free, and a watcher that hears nothing asks again by itself.
-    local tell, told = ARGV[6], 0
+    local tell, told, channel = ARGV[5] or 'PUBLISH', 0, sub(key, 1, -6) .. 'released'
     if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then
-      tell = redis.pcall('EXISTS', ARGV[5]) == 1 and 'PUBLISH'
+      tell = redis.pcall('EXISTS', channel) == 1 and 'PUBLISH'
     end
-    if tell == 'PUBLISH' then
-      told = redis.pcall('PUBLISH', ARGV[5], revised .. ':' .. keep)
-    elseif tell then
-      told = redis.pcall('SPUBLISH', ARGV[5], revised .. ':' .. keep)
-    end
-    if type(told) == 'table' then told = told.err end
+    if tell then told = redis.pcall(tell, channel, revised .. ':' .. keep) end
     if observed and (tonumber(observed) or 0) > now then
-      if ARGV[6] == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then tell = 'PUBLISH' end
-      redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
+      redis.pcall(redis.REDIS_VERSION_NUM and ARGV[5] or 'PUBLISH', sub(key, 1, -6) .. 'changed', 'changed')
     end
-    reply = {'released', revision, told}
+    if type(told) == 'table' then
+      reply = {'released', revision, told.err}
+    else
+      reply = 'released:' .. told .. ':' .. revised
+    end
   else
     reply = {'expired'}
   end
@@ -92,14 +87,14 @@ else
   reply = {'taken'}
 end
 
-if reply[1] ~= 'released' then
+if type(reply) == 'table' and reply[1] ~= 'released' then
   -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone. After it, a full
   -- server takes a mark too.
   redis.call('HDEL', key, '')
 end
 if mark > 0 then
   local lives, ends, latest = mark / 1000, now + mark, tonumber(redis.call('HGET', key, 'm') or nil)
-  redis.call('SET', KEYS[2] or ARGV[#ARGV], '', 'PX', math.ceil(lives))
+  redis.call('SET', sub(key, 1, -6) .. 'ended:' .. token, '', 'PX', math.ceil(lives))
   if not last then
     redis.call('HSET', key, 'f', 0, 'm', ends)
   elseif not latest or ends > latest then

@@ -1,0 +1,170 @@
+//! P5: ten thousand tasks of one process that wait for one name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leader_core::ElectorExt;
+use leader_redis::RedisElector;
+use leader_redis::fred::interfaces::ClientLike;
+use leader_tests::{Server, Worker, until};
+use tokio::sync::Semaphore;
+
+use crate::figure::{Figure, Goal, Outcome, Reading};
+use crate::ground::{fred_client, many_threads, monotonic, options, resident, second_process};
+use crate::rounds::{median, quantile};
+
+pub(crate) const FIGURE: Figure = Figure {
+    id: "P5",
+    what: "10 000 tasks of one process that wait for one name",
+    measure,
+    play: Some(play),
+};
+
+const TASKS: u32 = 10_000;
+const ROUNDS: usize = 5;
+/// Hand-overs from the other process in a round.
+const HANDED: usize = 100;
+const NAME: &str = "settlement";
+const CHANNEL: &str = "leader:{settlement}:released";
+const LED: Duration = Duration::from_millis(4);
+const LIMIT: Duration = Duration::from_secs(300);
+
+fn measure() -> Outcome<Vec<Reading>> {
+    many_threads()?.block_on(async {
+        let mut seen: [Vec<f64>; 7] = std::array::from_fn(|_| Vec::new());
+        for _ in 0..ROUNDS {
+            for (values, value) in seen.iter_mut().zip(round().await?) {
+                values.push(value);
+            }
+        }
+        let [memory, waiters, claims, to_p50, to_p99, p50, ping] = seen.map(median);
+        Ok(vec![
+            Reading::count(
+                "waiters in the store",
+                waiters,
+                "subscriptions",
+                Goal::Exactly(1.0),
+            )
+            .note(format!("{claims} claims by all of them until they waited")),
+            Reading::count(
+                "memory",
+                memory,
+                "bytes per waiting task",
+                Goal::AtMost(1024.0),
+            ),
+            Reading::ratio(
+                "hand-over from another process, p50",
+                to_p50,
+                "pings",
+                Goal::AtMost(2.0),
+            )
+            .note(format!(
+                "p50 {p50:.0} µs, a ping as idle as the waiter is {ping:.0} µs"
+            )),
+            Reading::ratio(
+                "hand-over from another process, p99",
+                to_p99,
+                "pings",
+                Goal::AtMost(10.0),
+            ),
+        ])
+    })
+}
+
+async fn round() -> Outcome<[f64; 7]> {
+    let server = Server::start().await;
+    let client = fred_client(&server.url()).await?;
+    let elector = RedisElector::builder()
+        .client(client.clone())
+        .connect()
+        .await?;
+    let options = options(LIMIT)?;
+    let lease = elector
+        .try_acquire(NAME, &options)
+        .await?
+        .ok_or("the server is ours")?;
+    server.reset_stats().await;
+    let mut crowd = second_process(&FIGURE, &[&server.url()])?;
+    let memory = said(&mut crowd, "waiting ").await?;
+    until("somebody waits", LIMIT, async || {
+        subscriptions(&server).await > 0.0
+    })
+    .await;
+    let waiters = subscriptions(&server).await;
+    #[expect(clippy::cast_precision_loss, reason = "a few")]
+    let claims = server.command_calls("evalsha").await as f64;
+
+    let (mut handed, mut idle) = (Vec::new(), Vec::new());
+    let mut lease = lease;
+    for _ in 0..HANDED {
+        tokio::time::sleep(LED / 2).await;
+        let asked = monotonic();
+        client.ping::<()>(None).await?;
+        idle.push(micros_since(asked, monotonic()));
+        tokio::time::sleep(LED / 2).await;
+        let released = monotonic();
+        lease.release().await?;
+        let begun = said(&mut crowd, "leading ").await?;
+        #[expect(clippy::cast_precision_loss, reason = "some minutes, in nanoseconds")]
+        handed.push((begun - released as f64) / 1000.0);
+        lease = elector
+            .try_acquire(NAME, &options)
+            .await?
+            .ok_or("the wait was over")?;
+    }
+    client.quit().await?;
+    let (p50, p99, ping) = (median(handed.clone()), quantile(handed, 0.99), median(idle));
+    Ok([memory, waiters, claims, p50 / ping, p99 / ping, p50, ping])
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "some milliseconds, in nanoseconds"
+)]
+fn micros_since(asked: i64, answered: i64) -> f64 {
+    (answered - asked) as f64 / 1000.0
+}
+
+/// How many connections listen for releases of the name.
+async fn subscriptions(server: &Server) -> f64 {
+    let reply = server.command(&["PUBSUB", "NUMSUB", CHANNEL]).await;
+    #[expect(clippy::cast_precision_loss, reason = "a few")]
+    reply
+        .array()
+        .get(1)
+        .map_or(f64::NAN, |count| count.integer() as f64)
+}
+
+async fn said(process: &mut Worker, what: &str) -> Outcome<f64> {
+    let line = process.wait_for_line(what, LIMIT).await;
+    Ok(line.trim_start_matches(what).parse()?)
+}
+
+/// The crowd. One of its tasks leads at a time; after each, the other process has its turn.
+fn play(args: &[&str]) -> Outcome {
+    let [url] = args else {
+        return Err("its argument is the URL".into());
+    };
+    many_threads()?.block_on(async {
+        let elector = RedisElector::connect(*url).await?;
+        let options = Arc::new(options(LIMIT)?);
+        let standing = Arc::new(Semaphore::new(0));
+        let before = resident()?;
+        for _ in 0..TASKS {
+            let (elector, options, standing) = (elector.clone(), options.clone(), standing.clone());
+            tokio::spawn(async move {
+                standing.add_permits(1);
+                let led = elector.run_if_leader(NAME, &options, |_| async {
+                    println!("leading {}", monotonic());
+                    tokio::time::sleep(LED).await;
+                });
+                led.await
+            });
+        }
+        // Each has begun to stand, and has stood in line when all others had their turn.
+        let _all = standing.acquire_many(TASKS).await?;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        println!("waiting {}", (resident()? - before) / f64::from(TASKS));
+        std::future::pending().await
+    })
+}
