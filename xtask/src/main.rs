@@ -11,6 +11,7 @@ mod postgres;
 mod releases;
 mod servers;
 mod sim;
+mod soak;
 mod test;
 mod tree;
 
@@ -38,6 +39,9 @@ Commands:
   bench [P1 P3 ..]  Measure what the library costs, in ratios to floors and peers of the same run, and show a table with the
                     goals. All of it takes some minutes and is written to benches/RESULTS.md; with some named, it is not.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
+  soak [--minutes N] [--leases N] [--json FILE] [--write]
+                    Hold 5000 leases for ten minutes, or as said, while others come and go: nothing may be lost or grow.
+                    With `--write` the figures are put into benches/SOAK.md.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         ["bench", ids @ ..] => bench::figures(ids),
         ["audit"] => ci::audit(),
         ["sim", rest @ ..] => sim::play(rest),
+        ["soak", rest @ ..] => soak::run(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
