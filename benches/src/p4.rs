@@ -9,7 +9,7 @@ use leader_tests::{Server, Worker};
 use tokio::time::{Instant, sleep};
 
 use crate::figure::{Figure, Goal, Outcome, Reading};
-use crate::ground::{many_threads, second_process, sent, usec_per_call};
+use crate::ground::{many_threads, process_id, second_process, sent, usec_per_call};
 use leader_benches::{cpu, memory};
 
 pub(crate) const FIGURE: Figure = Figure {
@@ -82,14 +82,6 @@ async fn load(pids: [u32; 2], time: Duration) -> Outcome<[f64; 2]> {
     sleep(time).await;
     let (after, passed) = (used()?, begun.elapsed());
     Ok([0, 1].map(|which| (after[which] - before[which]).div_duration_f64(passed)))
-}
-
-async fn process_id(server: &Server) -> Outcome<u32> {
-    let info = server.command(&["INFO", "server"]).await.text();
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("process_id:"));
-    Ok(line.ok_or("the server does not say who it is")?.parse()?)
 }
 
 async fn lost(holder: &mut Worker) -> Outcome<f64> {
