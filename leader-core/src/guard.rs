@@ -1,6 +1,7 @@
 //! The guard: runs a body under a lease, and stops it when the lease is no longer certain.
 
 use std::any::Any;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -146,7 +147,7 @@ where
     match catch_unwind(AssertUnwindSafe(|| scope::with_lease_made(handle, make))) {
         Ok(body) => {
             let guarded = Guarded {
-                boundary: Boundary::stopping(tenure.clone(), stopping),
+                boundary: Boundary::stopping(&**tenure, stopping),
                 body: Some(body),
             };
             guarded.await
@@ -199,9 +200,9 @@ impl<T> Ended<T> {
 
 pin_project! {
     /// A future that is polled only inside its boundary.
-    struct Guarded<F> {
+    struct Guarded<'a, F> {
         #[pin]
-        boundary: Boundary,
+        boundary: Boundary<&'a Tenure>,
         #[pin]
         body: Option<F>,
     }
@@ -210,8 +211,8 @@ pin_project! {
 pin_project! {
     /// Where a body is polled only while its lease is valid: each poll looks at the clock before it polls the body,
     /// so that a process that was frozen past the deadline does not run on, even before any timer has fired.
-    pub(crate) struct Boundary {
-        tenure: Arc<Tenure>,
+    pub(crate) struct Boundary<T> {
+        tenure: T,
         stopping: Stopping,
         // Made when the body is first pending: most short bodies never need a timer.
         #[pin]
@@ -232,7 +233,7 @@ pin_project! {
     }
 }
 
-impl<F: Future> Future for Guarded<F> {
+impl<F: Future> Future for Guarded<'_, F> {
     type Output = Ended<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -246,12 +247,12 @@ impl<F: Future> Future for Guarded<F> {
     }
 }
 
-impl Boundary {
-    pub(crate) fn new(tenure: Arc<Tenure>) -> Self {
+impl<T: Deref<Target = Tenure>> Boundary<T> {
+    pub(crate) fn new(tenure: T) -> Self {
         Self::stopping(tenure, Stopping::AtOnce)
     }
 
-    fn stopping(tenure: Arc<Tenure>, stopping: Stopping) -> Self {
+    fn stopping(tenure: T, stopping: Stopping) -> Self {
         Self {
             tenure,
             stopping,
@@ -261,11 +262,11 @@ impl Boundary {
 
     /// Polls the body, unless its lease is over. When this gives anything but [`Ended::Returned`], the body is to be
     /// dropped. While it is pending, the task is woken at the deadline and when the tenure's signal fires.
-    pub(crate) fn poll_inside<T>(
+    pub(crate) fn poll_inside<O>(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        body: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<Ended<T>> {
+        body: impl FnOnce(&mut Context<'_>) -> Poll<O>,
+    ) -> Poll<Ended<O>> {
         let mut this = self.project();
         let now = Instant::now();
         if let Some(ended) = stop(this.tenure, *this.stopping, now) {

@@ -88,6 +88,14 @@ mod error;
 mod event;
 mod ext;
 pub mod fencing;
+// What must hold of any input: shown by the property tests, and by `cargo fuzz`, which alone sees it from outside.
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "it is public to the fuzz targets")]
+mod fuzzing;
+#[cfg(all(fuzzing, not(test)))]
+#[doc(hidden)]
+#[allow(missing_docs, reason = "not public")]
+pub mod fuzzing;
 mod guard;
 #[doc = include_str!("guide.md")]
 pub mod guide {

@@ -8,8 +8,8 @@ use uuid::Uuid;
 /// Who is a candidate, for people: shown in states, events and spans. It decides nothing; ownership is proved by a
 /// secret token of its own, so two candidates with the same node id are still two.
 ///
-/// The default is `host:pid:random`. Text that is set by hand is made printable and cut to 128 characters: control
-/// characters become `?`, an empty text becomes the default.
+/// The default is `host:pid:random`. Text that is set by hand is made printable and cut to 128 characters: blanks in front
+/// are left out, control characters become `?`, an empty text becomes the default.
 ///
 /// ```
 /// use leader_core::NodeId;
@@ -27,8 +27,9 @@ impl NodeId {
     /// The node id `id`, made printable.
     #[must_use]
     pub fn new(id: impl AsRef<str>) -> Self {
-        let id = id.as_ref();
-        if id.trim().is_empty() {
+        // Blanks in front could be all that is left when the rest is cut off.
+        let id = id.as_ref().trim_start();
+        if id.is_empty() {
             return Self::random();
         }
         let printable = |c: char| if c.is_control() { '?' } else { c };
@@ -144,5 +145,11 @@ mod tests {
         assert_eq!(NodeId::new("a\r\nb"), "a??b");
         assert_eq!(NodeId::new("x".repeat(1000)).as_str().len(), 128);
         assert!(NodeId::new(" \t").as_str().contains(':'));
+    }
+
+    #[test]
+    fn what_is_cut_off_does_not_leave_a_blank() {
+        let id = NodeId::new(" ".repeat(NodeId::MAX_LEN) + "billing-3");
+        assert_eq!(id, "billing-3");
     }
 }

@@ -251,7 +251,7 @@ async fn a03_copies_of_a_claim_are_granted_the_same_whoever_answers_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d04_the_number_that_is_read_is_the_one_that_was_granted() {
+async fn g01_the_number_that_is_read_is_the_one_that_was_granted() {
     let (quorum, nodes) = five();
     let late = Fault::DelayReply(Duration::from_millis(50));
     // Those that are ahead were late for the claim, and have numbers of their own; the others are late when it is read.

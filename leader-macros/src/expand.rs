@@ -1,15 +1,14 @@
 //! The function that is written in place of the annotated one. The signature stays; the body moves into a closure that
 //! leader-core calls once there is a lease.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
-use syn::spanned::Spanned;
-use syn::{Error, Path, Type, parse_quote_spanned};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, Path, Type};
 
-use crate::args::{self, Args, Mistakes, Name, OnError};
+use self::elector::{Given, current_or, kept};
+use crate::args::{self, Args, Mistakes, Name};
 use crate::check;
 use crate::item::{Body, Item, Parameter};
-use crate::mentions::{mentions, names};
 use crate::shape::{Kind, Shape, Wrap};
 
 /// Tokens whose local names neither see the user's nor are seen by them.
@@ -17,7 +16,9 @@ macro_rules! quote_here {
     ($($tokens:tt)*) => { quote::quote_spanned! { proc_macro2::Span::mixed_site()=> $($tokens)* } };
 }
 
+mod elector;
 mod options;
+mod returned;
 
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::default();
@@ -220,111 +221,6 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// The copies that outlive the call: for the body, and for the value that is returned when it was skipped.
-    fn copies(&self) -> TokenStream {
-        let in_skipped = self
-            .in_skipped()
-            .map(|parameter| (parameter, self.copy_in_skipped(parameter.name)))
-            .filter(|(parameter, copy)| parameter.name != copy);
-        let in_body = self
-            .brief
-            .iter()
-            .map(|parameter| (parameter, parameter.name.clone()));
-        let copies = in_skipped.chain(in_body).map(|(parameter, copy)| {
-            let Parameter {
-                conditions, name, ..
-            } = parameter;
-            quote_here! { #(#conditions)* let #copy = __leader::Copied::of(#name); }
-        });
-        copies.collect()
-    }
-
-    /// The copied parameters that `skipped` uses.
-    fn in_skipped(&self) -> impl Iterator<Item = &Parameter<'a>> {
-        let skipped = self.args.skipped.as_ref().map(ToTokens::to_token_stream);
-        self.brief.iter().filter(move |parameter| {
-            skipped
-                .as_ref()
-                .is_some_and(|skipped| mentions(skipped.clone(), parameter.name).is_some())
-        })
-    }
-
-    /// The copy that `skipped` uses: the body's, or one more where it may be asked for after the body, which has taken
-    /// its own along.
-    fn copy_in_skipped(&self, name: &Ident) -> Ident {
-        match self.args.on_error {
-            None | Some(OnError::Return) => name.clone(),
-            Some(OnError::Skip | OnError::Run) => {
-                quote::format_ident!("{name}_when_skipped", span = Span::mixed_site())
-            }
-        }
-    }
-
-    fn when_failing(&self) -> TokenStream {
-        let choice = match self.args.on_error {
-            None | Some(OnError::Return) => quote_here!(Fail),
-            Some(OnError::Skip) => quote_here!(Skip),
-            Some(OnError::Run) => quote_here!(Run),
-        };
-        quote_here!(__leader::WhenFailing::#choice)
-    }
-
-    /// What the future comes to, or the stream's items, as a type that may be written inside a body.
-    fn output(&self) -> Type {
-        match (&self.shape.output, &self.shape.returned, self.shape.kind) {
-            (Some(output), ..) => output.clone(),
-            (None, None, _) => syn::parse_quote!(_),
-            (None, Some(returned), kind) => {
-                // What is wrong with it is shown where it stands.
-                let span = Span::mixed_site().located_at(returned.span());
-                match kind {
-                    Kind::Future => parse_quote_spanned! {span=>
-                        <#returned as ::core::future::Future>::Output
-                    },
-                    Kind::Stream => parse_quote_spanned! {span=>
-                        <#returned as __leader::Stream>::Item
-                    },
-                }
-            }
-        }
-    }
-
-    /// What is returned when `skipped`.
-    fn skipped(&self) -> TokenStream {
-        let output = self.output();
-        let Some(given) = &self.args.skipped else {
-            return quote_here! { <#output as __leader::FromSkip>::from_skip(skipped) };
-        };
-        let copies = self.in_skipped().map(|parameter| {
-            let Parameter {
-                conditions, name, ..
-            } = parameter;
-            let copy = self.copy_in_skipped(name);
-            quote_here! { #(#conditions)* let #name = #copy.get(); }
-        });
-        quote_here! { { let _ = skipped; #(#copies)* #given } }
-    }
-
-    /// What is returned upon an `error`.
-    fn failed(&self) -> TokenStream {
-        let output = self.output();
-        if let None | Some(OnError::Return) = self.args.on_error {
-            return quote_here! { <#output as __leader::FromLeaderError>::from_leader_error(error) };
-        }
-        // Of what is opaque nobody can know whether it can say an error: as if it could not.
-        let says_error = (!is_opaque(&output)).then(|| quote_here! { SaysError as _, });
-        let skipped = self.skipped();
-        quote_here! {
-            {
-                use __leader::{#says_error LogsError as _};
-                match (&__leader::Probe::<#output>::new()).failed(error) {
-                    ::core::result::Result::Ok(value) => value,
-                    ::core::result::Result::Err(skipped) => #skipped,
-                }
-            }
-        }
-    }
-
     /// The closure that makes the body, once there is a lease.
     fn body(&self, body: &Body) -> TokenStream {
         let output = self.output();
@@ -369,79 +265,6 @@ impl<'a> Expansion<'a> {
         };
         quote_here! { let name = __leader::name(#name); }
     }
-
-    /// `elector = ..`, or the parameter of that name.
-    fn given_elector(&self) -> Option<Given> {
-        if let Some(elector) = &self.args.elector {
-            return Some(Given {
-                conditions: None,
-                elector: quote!(#elector),
-            });
-        }
-        let mut always = false;
-        let predicates = self.item.conditions_of("elector").into_iter().map(|all| {
-            always |= all.is_empty();
-            let all = all.iter().filter_map(|attr| attr.meta.require_list().ok());
-            let all = all
-                .filter(|list| list.path.is_ident("cfg"))
-                .map(|list| &list.tokens);
-            quote!(all(#(#all),*))
-        });
-        let predicates: Vec<TokenStream> = predicates.collect();
-        if predicates.is_empty() {
-            return None;
-        }
-        let elector = Ident::new("elector", Span::call_site());
-        Some(Given {
-            conditions: (!always).then(|| quote!(any(#(#predicates),*))),
-            elector: quote!(#elector),
-        })
-    }
-}
-
-/// An elector that is given.
-struct Given {
-    /// When it is, in the words of `cfg`; always, if there are none.
-    conditions: Option<TokenStream>,
-    elector: TokenStream,
-}
-
-/// `let elector = ..`, a `Result`, of the given elector as `taken`, else of the current one.
-fn current_or(
-    given: Option<&Given>,
-    taken: impl FnOnce(&TokenStream) -> TokenStream,
-) -> TokenStream {
-    let current = quote_here! { let elector = __leader::current_elector(); };
-    let Some(Given {
-        conditions,
-        elector,
-    }) = given
-    else {
-        return current;
-    };
-    let taken = taken(elector);
-    let conditions = conditions.as_ref();
-    let (when, otherwise) = (
-        conditions.map(|conditions| quote!(#[cfg(#conditions)])),
-        conditions.map(|conditions| quote!(#[cfg(not(#conditions))] #current)),
-    );
-    quote_here! {
-        #when
-        let elector = #taken;
-        #when
-        let elector = ::core::result::Result::Ok(elector);
-        #otherwise
-    }
-}
-
-/// A clone of the given elector.
-fn kept(given: &TokenStream) -> TokenStream {
-    quote_here! {
-        {
-            use __leader::Keep as _;
-            (#given).keep_elector()
-        }
-    }
 }
 
 /// The copies under the names of what they were made of, as their parameters were written.
@@ -456,22 +279,6 @@ fn copied<'b>(parameters: impl IntoIterator<Item = &'b Parameter<'b>>) -> TokenS
         },
     );
     copied.collect()
-}
-
-/// Whether a type says nothing of what it is, but in the error of a `Result`.
-fn is_opaque(ty: &Type) -> bool {
-    match ty {
-        Type::Infer(_) => true,
-        Type::Path(path) => {
-            let is_result = path
-                .path
-                .segments
-                .last()
-                .is_some_and(|last| last.ident == "Result");
-            !is_result && names(ty.to_token_stream(), "_")
-        }
-        _ => names(ty.to_token_stream(), "_"),
-    }
 }
 
 #[cfg(test)]

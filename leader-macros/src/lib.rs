@@ -5,6 +5,8 @@ mod args;
 mod check;
 mod duration;
 mod expand;
+#[cfg(test)]
+mod fuzzing;
 mod item;
 mod lifetimes;
 mod mentions;

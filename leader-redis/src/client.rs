@@ -33,6 +33,8 @@ use self::incidents::{Despair, Mishaps};
 pub(crate) use self::incidents::{Incident, Incidents};
 pub(crate) use self::link::{Known, Link};
 use self::settings::{builder, failure, options};
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::topology::Topology;
 use crate::fault::Failure;
 use crate::reply::Reply;
 use crate::runtime::Lodging;

@@ -72,6 +72,14 @@ mod connect;
 mod elector;
 mod fault;
 mod fenced;
+// What must hold of any input: shown by the property tests, and by `cargo fuzz`, which alone sees it from outside.
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "it is public to the fuzz targets")]
+mod fuzzing;
+#[cfg(all(fuzzing, not(test)))]
+#[doc(hidden)]
+#[allow(missing_docs, reason = "not public")]
+pub mod fuzzing;
 mod keys;
 mod observe;
 mod protocol;

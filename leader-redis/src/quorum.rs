@@ -218,7 +218,7 @@ impl RedisQuorumBuilder {
         Ok(quorum)
     }
 
-    fn plans(&self) -> Result<Vec<Plan>, LeaderError> {
+    pub(crate) fn plans(&self) -> Result<Vec<Plan>, LeaderError> {
         let refuse = |reason: String| Err(LeaderError::invalid_options("quorum", reason));
         let count = self.urls.len();
         if count < FEWEST {

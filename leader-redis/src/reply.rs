@@ -1,9 +1,10 @@
 //! [`Reply`]: what a server answered, and what the scripts' answers mean. Any other shape is an error, never a grant.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use leader_core::store::{ClaimReply, ExtendReply, ReleaseReply, Revision};
+use leader_core::store::{ClaimReply, ExtendReply, Hint, ReleaseReply, Revision};
 use leader_core::{FencingToken, Holder, LossReason, NodeId};
 
 use crate::fenced::FencedValue;
@@ -40,8 +41,13 @@ pub(crate) struct Released {
     pub(crate) untold: Option<String>,
 }
 
-pub(crate) fn claim(reply: &Reply) -> Result<ClaimReply, Oddity> {
+/// The answer to a claim of one of `slots`.
+pub(crate) fn claim(reply: &Reply, slots: u32) -> Result<ClaimReply, Oddity> {
     if let Some((slot, fence)) = pair(reply, "granted:") {
+        // Beyond that a script cannot tell a number from the next.
+        if slot >= slots || !(1..=MAX_EXACT).contains(&fence) {
+            return Err(malformed(reply));
+        }
         return Ok(ClaimReply::Granted {
             slot,
             fence: FencingToken::new(fence),
@@ -57,6 +63,9 @@ pub(crate) fn claim(reply: &Reply) -> Result<ClaimReply, Oddity> {
         _ => Err(malformed(reply)),
     }
 }
+
+/// The largest number that Lua, whose numbers are doubles, keeps apart from those beside it.
+const MAX_EXACT: u64 = (1 << 53) - 1;
 
 /// The answers to a batch of `count` extensions, in its order.
 pub(crate) fn extend(
@@ -199,10 +208,9 @@ pub(crate) fn fenced_get(reply: &Reply) -> Result<Option<FencedValue>, Oddity> {
 /// A fencing token that was kept as text, by a script of ours or by somebody's hand.
 fn digits(reply: &Reply) -> Result<FencingToken, Oddity> {
     match reply {
-        Reply::Text(digits) => digits
-            .parse()
+        Reply::Text(digits) => decimal(digits)
             .map(FencingToken::new)
-            .map_err(|_| Oddity::Foreign),
+            .ok_or(Oddity::Foreign),
         _ => Err(malformed(reply)),
     }
 }
@@ -211,10 +219,9 @@ fn digits(reply: &Reply) -> Result<FencingToken, Oddity> {
 pub(crate) fn revision(reply: &Reply) -> Result<Option<Revision>, Oddity> {
     match reply {
         Reply::Nil => Ok(None),
-        Reply::Text(digits) => digits
-            .parse()
+        Reply::Text(digits) => decimal(digits)
             .map(|number| Some(Revision::new(number)))
-            .map_err(|_| Oddity::Foreign),
+            .ok_or(Oddity::Foreign),
         _ => Err(malformed(reply)),
     }
 }
@@ -268,17 +275,32 @@ pub(crate) fn run_id(reply: &Reply) -> Option<String> {
     (!run_id.is_empty()).then(|| run_id.to_owned())
 }
 
+/// Reads the message of a release, `<revision>:<microseconds until free>`, or of another change, `changed`. What cannot be
+/// read says no more than that there is something to ask after.
+pub(crate) fn hint(told: &Reply) -> Hint {
+    let Reply::Text(text) = told else {
+        return Hint::Missed;
+    };
+    if text == "changed" {
+        return Hint::Changed;
+    }
+    let read = || {
+        let (revision, free_in) = text.split_once(':')?;
+        Some(Hint::Released {
+            revision: Revision::new(decimal(revision)?),
+            free_in: Duration::from_micros(decimal(free_in)?),
+        })
+    };
+    read().unwrap_or(Hint::Missed)
+}
+
 /// A text that starts with a word and has two numbers, a small one and one of 16 digits.
 fn pair(reply: &Reply, word: &str) -> Option<(u32, u64)> {
     let Reply::Text(text) = reply else {
         return None;
     };
     let (small, large) = text.strip_prefix(word)?.split_once(':')?;
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(small) || !digits(large) {
-        return None;
-    }
-    Some((small.parse().ok()?, large.parse().ok()?))
+    Some((decimal(small)?.try_into().ok()?, decimal(large)?))
 }
 
 /// A list that starts with a word.
@@ -309,16 +331,27 @@ fn number(reply: &Reply) -> Result<u64, Oddity> {
     }
 }
 
+/// Digits and nothing else: no sign, which the standard library would read.
+fn decimal(text: &str) -> Option<u64> {
+    let all_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| all_digits)
+}
+
 fn small(reply: &Reply) -> Result<u32, Oddity> {
     u32::try_from(number(reply)?).map_err(|_| malformed(reply))
 }
 
 fn node_id(reply: &Reply) -> Result<NodeId, Oddity> {
-    match reply {
-        Reply::Text(id) => Ok(NodeId::new(id)),
-        Reply::Bytes(id) => Ok(NodeId::new(String::from_utf8_lossy(id))),
-        _ => Err(malformed(reply)),
+    let id = match reply {
+        Reply::Text(id) => Cow::Borrowed(id.as_str()),
+        Reply::Bytes(id) => String::from_utf8_lossy(id),
+        _ => return Err(malformed(reply)),
+    };
+    // One that is blank would become one of this very process.
+    if id.trim().is_empty() {
+        return Err(malformed(reply));
     }
+    Ok(NodeId::new(id))
 }
 
 fn malformed(reply: &Reply) -> Oddity {

@@ -67,34 +67,32 @@ fn strange() -> Vec<Reply> {
 #[test]
 fn a_claim_is_granted_taken_or_ended() {
     assert_eq!(
-        claim(&text("granted:2:1759836153000000")),
+        claim(&text("granted:2:1759836153000000"), 3),
         Ok(ClaimReply::Granted {
             slot: 2,
             fence: FencingToken::new(1_759_836_153_000_000),
         })
     );
     assert_eq!(
-        claim(&list([
-            text("taken"),
-            number(1500),
-            number(7),
-            text("node-b")
-        ])),
+        claim(
+            &list([text("taken"), number(1500), number(7), text("node-b")]),
+            3
+        ),
         Ok(ClaimReply::Taken {
             retry_after: Duration::from_micros(1500),
             holder: Some(NodeId::new("node-b")),
             revision: Revision::new(7),
         })
     );
-    assert_eq!(claim(&list([text("ended")])), Ok(ClaimReply::Ended));
-    assert_eq!(claim(&list([text("foreign")])), Err(Oddity::Foreign));
+    assert_eq!(claim(&list([text("ended")]), 3), Ok(ClaimReply::Ended));
+    assert_eq!(claim(&list([text("foreign")]), 3), Err(Oddity::Foreign));
 }
 
 #[test]
 fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
     for reply in strange() {
         assert!(
-            matches!(claim(&reply), Err(Oddity::Malformed(_))),
+            matches!(claim(&reply, 3), Err(Oddity::Malformed(_))),
             "{reply}"
         );
         assert!(
@@ -234,4 +232,49 @@ fn an_answer_is_shown_short() {
         list([text("a"), number(1), Reply::Nil]).to_string(),
         r#"["a", 1, nil]"#
     );
+}
+
+#[test]
+fn a_message_that_cannot_be_read_means_ask_again() {
+    assert_eq!(
+        hint(&text("1759836153000000:1500")),
+        Hint::Released {
+            revision: Revision::new(1_759_836_153_000_000),
+            free_in: Duration::from_micros(1500),
+        }
+    );
+    assert_eq!(hint(&text("changed")), Hint::Changed);
+    for told in ["", ":", "7", "7:", ":7", "-7:0", "7:0:0", "seven:0", "{}"] {
+        assert_eq!(hint(&text(told)), Hint::Missed, "{told:?}");
+    }
+    assert_eq!(hint(&Reply::Bytes(b"7:0\xff".to_vec())), Hint::Missed);
+    assert_eq!(hint(&number(7)), Hint::Missed);
+}
+
+/// A record that somebody has written to by hand can make the script answer so.
+#[test]
+fn a_grant_beyond_the_slots_or_without_an_exact_number_is_none() {
+    let granted = |slot: u32, fence: u64| claim(&text(&format!("granted:{slot}:{fence}")), 3);
+    let most = (1 << 53) - 1;
+    assert!(granted(2, most).is_ok());
+    for (slot, fence) in [(3, 1), (1024, 1), (0, 0), (0, most + 1), (0, u64::MAX)] {
+        let read = granted(slot, fence);
+        assert!(matches!(read, Err(Oddity::Malformed(_))), "{read:?}");
+    }
+}
+
+#[test]
+fn a_holder_without_a_name_is_not_taken_for_this_process() {
+    let taken = [text("taken"), number(1500), number(7), text(" ")];
+    assert!(matches!(claim(&list(taken), 3), Err(Oddity::Malformed(_))));
+    let holder = list([number(0), number(1), number(2), number(0), text("")]);
+    assert!(inspect(&list([text("holders"), holder])).is_err());
+}
+
+#[test]
+fn a_number_with_a_sign_is_none_of_ours() {
+    assert_eq!(hint(&text("+7:+0")), Hint::Missed);
+    assert_eq!(revision(&text("+7")), Err(Oddity::Foreign));
+    let signed = [text("stale"), text("+7")];
+    assert_eq!(fenced_set(&list(signed)), Err(Oddity::Foreign));
 }

@@ -167,7 +167,7 @@ impl Inner {
         let args = if plain { &args[..4] } else { &args };
         let answer = self.commands.run(&CLAIM, &[&key], args).await;
         answer
-            .and_then(|answer| Ok(reply::claim(&answer)?))
+            .and_then(|answer| Ok(reply::claim(&answer, claim.slots.max(1))?))
             .map_err(|failure| self.error(&key, failure))
     }
 

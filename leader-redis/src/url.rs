@@ -39,6 +39,8 @@ fn read(url: &str) -> Result<Endpoint, String> {
             return Err(explained("EmptyHost", layout));
         } else if node.port == 0 {
             return Err(explained("InvalidPort", layout));
+        } else if node.host.contains(is_no_host) {
+            return Err(explained(NO_NODE, layout));
         }
     }
     if endpoint.has_user_without_password() {
@@ -46,6 +48,14 @@ fn read(url: &str) -> Result<Endpoint, String> {
     }
     Ok(endpoint)
 }
+
+/// What the parser takes for a part of a host: a login in front of one, say, which would be shown with it.
+fn is_no_host(c: char) -> bool {
+    c == '@' || c.is_whitespace() || c.is_control()
+}
+
+/// How the parser's words for a `node` begin that is none.
+const NO_NODE: &str = "Invalid host:port for cluster node";
 
 const ESCAPES: &str =
     " (in a password, write `/`, `?`, `#`, `@` and `%` as %2F, %3F, %23, %40 and %25)";
@@ -127,7 +137,7 @@ fn explained(details: &str, layout: Layout) -> String {
             "it does not say what the sentinels call the primary; add `?sentinelServiceName=..`"
                 .to_owned()
         }
-        details if details.starts_with("Invalid host:port for cluster node") => {
+        details if details.starts_with(NO_NODE) => {
             format!("one `node` is not `host:port`{ESCAPES}")
         }
         "Invalid UTF-8 string." => "its user or password is not UTF-8".to_owned(),
@@ -204,6 +214,8 @@ mod tests {
             ("redis-cluster://:pa55@cache/3", "database"),
             ("redis-cluster://:pa55@cache?node=", "node"),
             ("redis-cluster://:pa55@cache?node=:pa55@b:1", "node"),
+            ("redis-cluster://:pa55@cache?node=pa55@b:1", "node"),
+            ("redis-cluster://:pa55@cache?node=b%0d%0a:1", "node"),
             ("redis-cluster://:pa55@cache?node=b:70000", "port"),
             ("redis-cluster://:pa55@cache?node=b:0", "port"),
             ("redis-cluster://:pa55@cache?sentinelServiceName=x", "node"),

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use tokio::time::sleep;
 
 use crate::resp::Reply;
 use crate::server::Server;
@@ -54,8 +55,17 @@ impl Cluster {
     ///
     /// When there is no server binary on this machine, or the nodes do not come together.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// As [`Cluster::start`], with more options for each node, or other values for the usual ones.
+    ///
+    /// # Panics
+    ///
+    /// As [`Cluster::start`].
+    pub async fn start_with(more: &[(&str, &str)]) -> Self {
         let node = |_| {
-            let options = [
+            let usual = [
                 ("--cluster-node-timeout", NODE_TIMEOUT),
                 ("--cluster-replica-validity-factor", "0"),
                 // No replica leaves its primary for one that has lost its own.
@@ -63,9 +73,13 @@ impl Cluster {
                 ("--repl-diskless-sync-delay", "0"),
             ];
             let builder = Server::builder().cluster_node();
-            let all = options.iter().fold(builder, |builder, (option, value)| {
-                builder.arg(option).arg(value)
-            });
+            // Of two values the server takes the last.
+            let all = usual
+                .iter()
+                .chain(more)
+                .fold(builder, |builder, (option, value)| {
+                    builder.arg(option).arg(value)
+                });
             all.start()
         };
         let nodes = join_all((0..PRIMARIES * 2).map(node)).await;
@@ -218,11 +232,39 @@ impl Cluster {
         .await
     }
 
+    /// A replica takes over from a primary that was killed, without asking anybody (`CLUSTER FAILOVER TAKEOVER`), as an
+    /// operator does. What it has not received is lost.
+    pub async fn promote(&self, replica: &Server) {
+        told(replica, &["CLUSTER", "FAILOVER", "TAKEOVER"]).await;
+    }
+
+    /// Starts a node that was killed again, empty, and waits until it follows whoever has taken over from it.
+    ///
+    /// # Panics
+    ///
+    /// When that takes longer than half a minute.
+    pub async fn restart(&self, node: &Server) {
+        node.restart().await;
+        self.down().remove(&node.port());
+        self.until_healthy().await;
+    }
+
     /// A replica takes over from its primary, in agreement with it (`CLUSTER FAILOVER`).
     pub async fn fail_over(&self, primary: &Server, key: &str) -> &Server {
         let replica = self.replica_of(primary).await;
-        told(replica, &["CLUSTER", "FAILOVER"]).await;
-        self.until_taken_over(key, primary).await
+        let command = ["CLUSTER", "FAILOVER"];
+        told(replica, &command).await;
+        let again = async {
+            loop {
+                // Given up by the nodes after five seconds, when the machine stands still in the middle of it.
+                sleep(Duration::from_secs(6)).await;
+                replica.command(&command).await;
+            }
+        };
+        tokio::select! {
+            owner = self.until_taken_over(key, primary) => owner,
+            never = again => never,
+        }
     }
 
     /// Waits until all nodes that answer know each other, find every slot served, and replicas are in step.

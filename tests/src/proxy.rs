@@ -68,12 +68,23 @@ impl Proxy {
     /// When there is no free port.
     #[must_use]
     pub fn start(addr: SocketAddr) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| {
+        Self::start_at((Ipv4Addr::LOCALHOST, 0).into(), addr)
+    }
+
+    /// As [`Proxy::start`], where clients are to connect: on another address of the loopback interface with the server's
+    /// own port, say, as for a cluster that tells its clients ports only.
+    ///
+    /// # Panics
+    ///
+    /// When that address is taken, or not this machine's.
+    #[must_use]
+    pub fn start_at(at: SocketAddr, addr: SocketAddr) -> Self {
+        let listener = TcpListener::bind(at).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok((listener.local_addr()?, listener))
         });
         let (own_addr, listener) =
-            listener.unwrap_or_else(|error| panic!("the proxy gets no port: {error}"));
+            listener.unwrap_or_else(|error| panic!("the proxy gets no port at {at}: {error}"));
         let (rules, watched) = watch::channel(Rules::default());
         let shared = Arc::new(Shared {
             server: Mutex::new(addr),

@@ -1,10 +1,12 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
 mod bench;
+mod chaos;
 mod ci;
 mod clock;
 mod command;
 mod docker;
+mod fuzz;
 mod matrix;
 mod packages;
 mod postgres;
@@ -36,8 +38,14 @@ Commands:
   sim [--seeds N] [--from S] | [--seed X [--trace]] | [--mutants [part of a name]]
                     Play the simulation: many seeds, or one. Or make wrong changes and see them caught. With `--topology
                     quorum` on several servers of which a majority decides.
+  fuzz [TARGET] [--seconds N]
+                    Throw whatever a fuzzer thinks of at names, options, durations, replies, messages and URLs, or at one
+                    of them; a minute each if nothing is said. Needs cargo-fuzz.
   bench [P1 P3 ..]  Measure what the library costs, in ratios to floors and peers of the same run, and show a table with the
                     goals. All of it takes some minutes and is written to benches/RESULTS.md; with some named, it is not.
+  chaos --topology single|replicated|quorum|cluster|all [--seconds N] [--seed X] [--json FILE] [--page FILE]
+                    Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
+                    reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
   soak [--minutes N] [--leases N] [--json FILE] [--write]
                     Hold 5000 leases for ten minutes, or as said, while others come and go: nothing may be lost or grow.
@@ -61,8 +69,10 @@ fn main() -> ExitCode {
         ["bench", "poll"] => bench::poll(),
         ["bench", ids @ ..] => bench::figures(ids),
         ["audit"] => ci::audit(),
+        ["fuzz", rest @ ..] => fuzz::play(rest),
         ["sim", rest @ ..] => sim::play(rest),
         ["soak", rest @ ..] => soak::run(rest),
+        ["chaos", rest @ ..] => chaos::play(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 const RESP: &str = "LEADER_TEST_RESP";
 
+/// Those of the protocol.
+const VERSIONS: [&str; 2] = ["2", "3"];
+
 /// Which tests are run on each server.
 #[derive(Clone, Copy)]
 pub(crate) enum Extent {
@@ -31,28 +34,24 @@ struct Round<'a> {
 pub(crate) fn run(servers: &str, extent: Extent, args: &[&str]) -> Done {
     let releases = releases::named(servers)?;
     let chosen = env::var(RESP).ok().filter(|resp| !resp.is_empty());
-    let resps = chosen.map_or_else(|| vec!["2".to_owned(), "3".to_owned()], |resp| vec![resp]);
+    let resps = chosen.map_or_else(|| VERSIONS.map(str::to_owned).to_vec(), |resp| vec![resp]);
     let runner = test::runner();
     let mut rounds = Vec::new();
-    for (index, release) in releases.iter().enumerate() {
-        for (protocol, resp) in resps.iter().enumerate() {
-            if matches!(extent, Extent::Store) && protocol != index % resps.len() {
-                continue;
-            }
-            say(&format!("on {} by RESP{resp}", release.version));
-            let start = Instant::now();
-            let mut tests = command(runner, extent, args);
-            tests
-                .env("LEADER_TEST_BACKEND", "binary")
-                .env("LEADER_TEST_REDIS_SERVER", &release.program)
-                .env(RESP, resp);
-            rounds.push(Round {
-                release,
-                resp,
-                done: command::run(&mut tests),
-                time: start.elapsed(),
-            });
-        }
+    for (index, resp) in played(releases.len(), &resps, extent) {
+        let release = &releases[index];
+        say(&format!("on {} by RESP{resp}", release.version));
+        let start = Instant::now();
+        let mut tests = command(runner, extent, args);
+        tests
+            .env("LEADER_TEST_BACKEND", "binary")
+            .env("LEADER_TEST_REDIS_SERVER", &release.program)
+            .env(RESP, resp);
+        rounds.push(Round {
+            release,
+            resp,
+            done: command::run(&mut tests),
+            time: start.elapsed(),
+        });
     }
     println!();
     for round in &rounds {
@@ -72,6 +71,20 @@ pub(crate) fn run(servers: &str, extent: Extent, args: &[&str]) -> Done {
             rounds.len()
         )),
     }
+}
+
+/// The rounds: which of so many servers, and by which version of the protocol.
+fn played(servers: usize, resps: &[String], extent: Extent) -> Vec<(usize, &str)> {
+    let all = (0..servers).flat_map(|server| {
+        let each = resps.iter().enumerate();
+        each.map(move |(version, resp)| (server, version, resp.as_str()))
+    });
+    let is_played = |(server, version, _): &(usize, usize, &str)| match extent {
+        Extent::All => true,
+        Extent::Store => *version == server % resps.len(),
+    };
+    let played = all.filter(is_played);
+    played.map(|(server, _, resp)| (server, resp)).collect()
 }
 
 fn command(runner: Runner, extent: Extent, args: &[&str]) -> Command {
@@ -103,5 +116,32 @@ fn command(runner: Runner, extent: Extent, args: &[&str]) -> Command {
             tests.args(args).args(["--", "--skip", "local::"]);
             tests
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn h05_every_release_is_played_in_both_versions_of_the_protocol() {
+        let resps = VERSIONS.map(str::to_owned);
+        let all = [(0, "2"), (0, "3"), (1, "2"), (1, "3")];
+        assert_eq!(played(2, &resps, Extent::All), all);
+        // Each server once, and each version on some of them.
+        let store = [(0, "2"), (1, "3"), (2, "2"), (3, "3")];
+        assert_eq!(played(4, &resps, Extent::Store), store);
+
+        // The releases that people are told of are those that are played, and the first that will do is among them.
+        let text = |file| fs::read_to_string(command::root().join(file)).unwrap();
+        let told = text("tests/PROMISES.md") + &text("CONTRIBUTING.md");
+        let names = releases::names();
+        assert_eq!(names, ["redis-6.2", "redis-8.2", "valkey-9.1"]);
+        for name in &names {
+            let (_, series) = name.split_once('-').unwrap();
+            assert!(told.matches(series).count() > 1, "{name} is not told of");
+        }
+        assert!(text("README.md").contains("Redis or Valkey (6.2 or later)"));
     }
 }

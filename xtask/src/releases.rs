@@ -53,6 +53,12 @@ const PINNED: [Pinned; 3] = [
     },
 ];
 
+/// Those that are fetched, besides which there is the one that is installed.
+#[cfg(test)]
+pub(crate) fn names() -> [&'static str; PINNED.len()] {
+    PINNED.map(|pinned| pinned.name)
+}
+
 /// The same files wherever this runs, whatever Python is there.
 const WHEELS: &str = "--only-binary=:all: --implementation=cp --python-version=3.11 --abi=cp311 \
                       --platform=manylinux_2_28_x86_64 --platform=manylinux_2_17_x86_64 \

@@ -68,16 +68,17 @@ impl<S: LeaseStore> Engine<S> {
         let now = Instant::now();
         let claim = self.new_claim(name, options, now);
         let reply = self.store.claim_now(&claim, now)?;
+        // Who waits begins with a claim of its own, and a token that was given up is no use to anybody.
+        if matches!(reply, ClaimReply::Taken { .. } if waits) || reply == ClaimReply::Ended {
+            return None;
+        }
         let label = Label::new(name, options);
-        let standing = || {
-            let span = Around::standing(&label, &self.node_id, options.slots());
-            (self.meter.standing(&label), span)
-        };
+        let _standing = self.meter.standing(&label);
+        let span = Around::standing(&label, &self.node_id, options.slots());
         match reply {
             ClaimReply::Granted { slot, fence } => {
-                let (_standing, span) = standing();
                 let grant = Grant {
-                    claim: &claim,
+                    claim,
                     slot,
                     fence,
                     sent: now,
@@ -87,20 +88,22 @@ impl<S: LeaseStore> Engine<S> {
                     freed: None,
                     uncertain: false,
                 };
-                let lease = span.inside(|| self.grant(&grant, &label, options, runtime));
+                let lease = span.inside(|| self.grant(grant, label, options, runtime));
+                if !self.is_closing() {
+                    return Some(Ok(Acquisition::Elected(lease)));
+                }
+                let label = lease.tenure().label.clone();
                 Some(self.acquired(name, &label, Ok(Acquisition::Elected(lease))))
             }
             ClaimReply::Taken {
                 retry_after,
                 holder,
                 ..
-            } if !waits => {
-                let _standing = standing();
+            } => {
                 let skipped = Skipped::new(holder, Some(retry_after));
                 Some(self.acquired(name, &label, Ok(Acquisition::Skipped(skipped))))
             }
-            // Waiting begins with a claim of its own.
-            ClaimReply::Taken { .. } | ClaimReply::Ended => None,
+            ClaimReply::Ended => None,
         }
     }
 
@@ -129,28 +132,28 @@ impl<S: LeaseStore> Engine<S> {
     /// A grant becomes a lease.
     fn grant(
         self: &Arc<Self>,
-        grant: &Grant<'_>,
-        label: &Label,
+        grant: Grant,
+        label: Label,
         options: &LeaseOptions,
         runtime: Handle,
     ) -> Lease {
         let (claim, sent, now) = (grant.claim, grant.sent, grant.answered);
         let lease = claim.lease;
-        let times = Times::new(self.base, sent + validity(lease), now + kept(lease));
-        let held = Held::begin(label, grant.begun, grant.freed);
+        let times = Times::new(lease, sent, now);
+        let held = Held::begin(&label, grant.begun, grant.freed);
         let tenure = Tenure::new(
             self.next_key(),
             self.id,
             TenureId {
-                name: claim.name.clone(),
-                node_id: claim.node_id.clone(),
+                name: claim.name,
+                node_id: claim.node_id,
                 slot: grant.slot,
                 fence: grant.fence,
             },
             claim.token,
             grant.uncertain,
             options,
-            (label.clone(), held),
+            (label, held),
             (now, times),
             runtime,
             self.clone(),
@@ -160,8 +163,8 @@ impl<S: LeaseStore> Engine<S> {
 }
 
 /// A claim that was granted, and when.
-struct Grant<'a> {
-    claim: &'a Claim,
+struct Grant {
+    claim: Claim,
     slot: u32,
     fence: FencingToken,
     /// Taken before the request was sent: the lease is counted from here.
@@ -394,7 +397,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             }
             ClaimReply::Granted { slot, fence } => {
                 let grant = Grant {
-                    claim: &self.claim,
+                    claim: self.claim.clone(),
                     slot,
                     fence,
                     sent,
@@ -403,7 +406,8 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                     freed: self.freed,
                     uncertain: earlier,
                 };
-                let lease = engine.grant(&grant, self.label, self.options, self.runtime.clone());
+                let (label, runtime) = (self.label.clone(), self.runtime.clone());
+                let lease = engine.grant(grant, label, self.options, runtime);
                 self.uncertain = false;
                 Ok(Answer::Elected(lease))
             }

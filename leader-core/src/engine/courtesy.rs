@@ -51,6 +51,7 @@ impl Courtesy {
     }
 
     /// Until when others go first.
+    #[inline]
     pub(crate) fn until(&self, name: &LockName) -> Option<Instant> {
         if self.names.load(Ordering::Acquire) == 0 {
             return None;

@@ -6,6 +6,7 @@
 //! | `backoff` | how long to wait before a store that failed is tried again |
 //! | `queue` | who waits for the same name, and when asking again is worth it |
 //! | `tenure` | one grant to its end: its deadline and its phase |
+//! | `holdings` | what is held at the moment |
 //! | `extension` | one request to extend one lease or many |
 //! | `keeper` | extends leases in the background, and notices deadlines |
 //! | `release` | gives slots back, now or behind |
@@ -22,6 +23,7 @@ mod backoff;
 pub(crate) mod chance;
 mod courtesy;
 mod extension;
+mod holdings;
 mod keeper;
 mod meter;
 mod queue;
@@ -31,10 +33,9 @@ mod shutdown;
 mod tell;
 mod tenure;
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -45,6 +46,7 @@ use tokio_util::task::TaskTracker;
 
 use self::background::{Background, Tokens};
 use self::courtesy::Courtesy;
+use self::holdings::Holdings;
 use self::keeper::Keepers;
 use self::meter::Meter;
 use self::queue::Queues;
@@ -97,7 +99,7 @@ impl<S: LeaseStore> StoreElector<S> {
     #[must_use]
     pub fn footprint(&self) -> crate::testing::Footprint {
         crate::testing::Footprint {
-            held: self.engine.held().len(),
+            held: self.engine.held.len(),
             queues: self.engine.queues.len(),
             keepers: self.engine.keepers.len(),
             settling: self.engine.settlements.len(),
@@ -108,9 +110,9 @@ impl<S: LeaseStore> StoreElector<S> {
     /// The tenures that are valid by the last look at the clock, for an elector that loses them at a word.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn tenures_in_force(&self) -> Vec<Arc<Tenure>> {
-        let held = self.engine.held();
-        let in_force = |tenure: &&Arc<Tenure>| tenure.phase_now() == Phase::Held;
-        held.values().filter(in_force).cloned().collect()
+        let mut held = self.engine.held.all();
+        held.retain(|tenure| tenure.phase_now() == Phase::Held);
+        held
     }
 }
 
@@ -205,9 +207,8 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
                 grace: self.shutdown_grace,
                 tokens: self.tokens,
                 background: self.background,
-                base: Instant::now(),
                 last_key: AtomicU64::new(0),
-                held: Mutex::default(),
+                held: Holdings::default(),
                 let_go: Notify::new(),
                 queues: Queues::default(),
                 keepers: Keepers::default(),
@@ -273,7 +274,7 @@ impl<S: LeaseStore> Elector for StoreElector<S> {
     }
 
     fn examine(&self) -> Health {
-        let held: Vec<_> = self.engine.held().values().cloned().collect();
+        let held = self.engine.held.all();
         Health::of(held.iter().filter_map(|tenure| tenure.unproved()).collect())
     }
 
@@ -305,11 +306,8 @@ pub(crate) struct Engine<S> {
     grace: Duration,
     tokens: Tokens,
     background: Background,
-    /// Deadlines are kept as nanoseconds after this.
-    base: Instant,
     last_key: AtomicU64,
-    /// Every tenure from its grant until its release is over, in the order of the grants.
-    held: Mutex<BTreeMap<u64, Arc<Tenure>>>,
+    held: Holdings,
     /// Rung whenever a tenure leaves `held` during a shutdown.
     let_go: Notify,
     queues: Queues,
@@ -339,10 +337,6 @@ impl<S: LeaseStore> Engine<S> {
         self.last_key.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Tenure>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A shutdown has begun. Whatever is done before this is read is seen by the shutdown, or sees it.
     fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
@@ -355,7 +349,7 @@ impl<S: LeaseStore> Engine<S> {
 
     /// A tenure is held from now on.
     fn hold(self: &Arc<Self>, tenure: Arc<Tenure>) -> Lease {
-        self.held().insert(tenure.key, tenure.clone());
+        self.held.add(tenure.clone());
         self.tell_elected(&tenure);
         if tenure.auto_extend {
             self.keep(&tenure);
@@ -363,13 +357,9 @@ impl<S: LeaseStore> Engine<S> {
         Lease::new(tenure)
     }
 
-    fn is_held(&self, tenure: &Tenure) -> bool {
-        self.held().contains_key(&tenure.key)
-    }
-
     /// Whether the tenure was there to be forgotten.
     fn forget(&self, tenure: &Tenure) -> bool {
-        let forgotten = self.held().remove(&tenure.key).is_some();
+        let forgotten = self.held.remove(tenure);
         if forgotten && self.is_closing() {
             self.let_go.notify_waiters();
         }

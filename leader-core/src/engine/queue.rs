@@ -2,7 +2,7 @@
 //! the first of them talks to the store.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,11 +25,18 @@ type ByName = HashMap<LockName, Vec<(u32, Arc<Queue>)>>;
 #[derive(Default)]
 pub(crate) struct Queues {
     by_name: Mutex<ByName>,
+    /// How many names there are, so that a run that nobody waits for takes no lock.
+    names: AtomicUsize,
 }
 
 impl Queues {
     fn lock(&self) -> MutexGuard<'_, ByName> {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn are_empty(&self) -> bool {
+        self.names.load(Ordering::Acquire) == 0
     }
 
     pub(crate) fn enter(&self, name: &LockName, slots: u32) -> Place<'_> {
@@ -42,6 +49,7 @@ impl Queues {
             queues.push((slots, queue.clone()));
             queue
         };
+        self.names.store(by_name.len(), Ordering::Release);
         Place {
             queues: self,
             name: name.clone(),
@@ -51,6 +59,9 @@ impl Queues {
 
     /// Whether somebody waits for `name` among those who ask for this many slots.
     pub(crate) fn has(&self, name: &LockName, slots: u32) -> bool {
+        if self.are_empty() {
+            return false;
+        }
         let by_name = self.lock();
         let queues = by_name.get(name);
         queues.is_some_and(|queues| queues.iter().any(|(of, _)| *of == slots))
@@ -59,6 +70,9 @@ impl Queues {
     /// Tells the waiters of `name` in this process about a release by this process, which needs no detour through the
     /// store.
     pub(crate) fn tell(&self, name: &LockName, hint: Hint) {
+        if self.are_empty() {
+            return;
+        }
         if let Some(queues) = self.lock().get(name) {
             for (_, queue) in queues {
                 queue.sender.push(hint);
@@ -97,6 +111,7 @@ impl Drop for Place<'_> {
             queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &self.queue));
             if queues.is_empty() {
                 by_name.remove(&self.name);
+                self.queues.names.store(by_name.len(), Ordering::Release);
             }
         }
     }

@@ -65,7 +65,7 @@ impl<S: LeaseStore> Engine<S> {
     /// Ends a tenure from where nothing can be awaited.
     pub(super) fn end_behind(self: &Arc<Self>, tenure: &Arc<Tenure>) {
         self.keepers.leave(tenure);
-        if !self.is_held(tenure) {
+        if !self.held.has(tenure) {
             return;
         }
         let now = Instant::now();

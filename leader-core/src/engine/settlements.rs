@@ -42,6 +42,7 @@ impl Settlements {
     }
 
     /// Whether a release of `name` is under way.
+    #[inline]
     pub(crate) fn has(&self, name: &LockName) -> bool {
         self.names.load(Ordering::Acquire) > 0 && self.lock().contains_key(name)
     }

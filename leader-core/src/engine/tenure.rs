@@ -117,7 +117,7 @@ impl Default for Signals {
     }
 }
 
-/// The two ends of a lease, as nanoseconds after `base`, so that reading them takes no lock.
+/// The two ends of a lease, as nanoseconds after its claim was sent, so that reading them takes no lock.
 pub(crate) struct Times {
     base: Instant,
     /// Until when this candidate relies on the lease.
@@ -127,26 +127,21 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn new(base: Instant, deadline: Instant, store_end: Instant) -> Self {
-        let times = Self {
-            base,
-            deadline: AtomicU64::new(0),
-            store_end: AtomicU64::new(0),
-        };
-        times
-            .deadline
-            .store(times.nanos(deadline), Ordering::Relaxed);
-        times
-            .store_end
-            .store(times.nanos(store_end), Ordering::Relaxed);
-        times
+    /// Of a lease of this length that was asked for at `sent` and granted by `answered`.
+    pub(crate) fn new(lease: Duration, sent: Instant, answered: Instant) -> Self {
+        let executed = answered.saturating_duration_since(sent);
+        Self {
+            base: sent,
+            deadline: AtomicU64::new(nanos(validity(lease))),
+            store_end: AtomicU64::new(nanos(executed + kept(lease))),
+        }
     }
 
     fn nanos(&self, instant: Instant) -> u64 {
-        let since = instant.saturating_duration_since(self.base).as_nanos();
-        u64::try_from(since).unwrap_or(u64::MAX)
+        nanos(instant.saturating_duration_since(self.base))
     }
 
+    #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         self.base + Duration::from_nanos(self.deadline.load(Ordering::Acquire))
     }
@@ -154,6 +149,10 @@ impl Times {
     pub(crate) fn store_end(&self) -> Instant {
         self.base + Duration::from_nanos(self.store_end.load(Ordering::Acquire))
     }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// `phase` is one of these, or `LOST` plus a reason.
@@ -274,6 +273,7 @@ impl Tenure {
     }
 
     /// As [`phase`](Self::phase), for who has just looked at the clock.
+    #[inline]
     pub(crate) fn phase_at(&self, now: Instant) -> Phase {
         match self.phase.load(Ordering::Acquire) {
             HELD if now < self.end() => Phase::Held,
@@ -286,11 +286,13 @@ impl Tenure {
     }
 
     /// Where the tenure stands by the last look at the clock.
+    #[inline]
     pub(crate) fn phase_now(&self) -> Phase {
         decode(self.phase.load(Ordering::Acquire))
     }
 
     /// The moment after which the lease is not relied upon: its deadline, or the end of the longest tenure.
+    #[inline]
     pub(crate) fn end(&self) -> Instant {
         let deadline = self.times.deadline();
         self.last_end.map_or(deadline, |last| deadline.min(last))
@@ -389,6 +391,7 @@ impl Tenure {
         self.signal().cancel();
     }
 
+    #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }

@@ -10,17 +10,28 @@ use crate::node::NodeId;
 use crate::store::{Claim, Hint, HintSender, Revision};
 use crate::token::{FencingToken, Token};
 
-#[derive(Default)]
 pub(super) struct Record {
     pub(super) slots: Slots,
-    /// Tokens that were ended while a claim of theirs might still be on its way, and until when to remember it.
-    pub(super) ended: HashMap<Token, Instant>,
-    /// In the order of their arrival.
-    pub(super) watchers: BTreeMap<u64, HintSender>,
-    /// Told of every change, and counted nowhere.
-    pub(super) observers: BTreeMap<u64, HintSender>,
     /// The last revision that a release took, as far as this record remembers.
     pub(super) released: u64,
+    /// What most records never have.
+    more: Option<Box<More>>,
+}
+
+#[derive(Default)]
+struct More {
+    /// Tokens that were ended while a claim of theirs might still be on its way, and until when to remember it.
+    ended: HashMap<Token, Instant>,
+    /// In the order of their arrival.
+    watchers: BTreeMap<u64, HintSender>,
+    /// Told of every change, and counted nowhere.
+    observers: BTreeMap<u64, HintSender>,
+}
+
+impl More {
+    fn is_empty(&self) -> bool {
+        self.ended.is_empty() && self.watchers.is_empty() && self.observers.is_empty()
+    }
 }
 
 /// The slots that are taken, by number. Mostly there is one: a list costs less than a tree.
@@ -53,7 +64,10 @@ impl Slots {
     pub(super) fn insert(&mut self, slot: u32, entry: Entry) {
         match self.place(slot) {
             Ok(place) => self.0.splice(place..=place, [(slot, entry)]).for_each(drop),
-            Err(place) => self.0.insert(place, (slot, entry)),
+            Err(place) => {
+                self.0.reserve_exact(1);
+                self.0.insert(place, (slot, entry));
+            }
         }
     }
 
@@ -94,16 +108,55 @@ impl Slots {
 }
 
 impl Record {
+    /// A record of a name of which none is remembered: no release is later than `revision`.
+    pub(super) fn since(revision: u64, slots: Slots) -> Self {
+        Self {
+            slots,
+            released: revision,
+            more: None,
+        }
+    }
+
     pub(super) fn forget_what_is_over(&mut self, now: Instant) {
         self.slots.0.retain(|(_, entry)| entry.ends > now);
-        self.ended.retain(|_, until| *until > now);
+        if let Some(more) = &mut self.more {
+            more.ended.retain(|_, until| *until > now);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-            && self.ended.is_empty()
-            && self.watchers.is_empty()
-            && self.observers.is_empty()
+        self.slots.is_empty() && self.more.as_ref().is_none_or(|more| more.is_empty())
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+
+    /// Whether `token` was ended with a mark that still stands.
+    pub(super) fn has_ended(&self, token: Token) -> bool {
+        let more = self.more.as_ref();
+        more.is_some_and(|more| more.ended.contains_key(&token))
+    }
+
+    /// Remembers until then that `token` was ended.
+    pub(super) fn mark(&mut self, token: Token, until: Instant) {
+        self.more().ended.insert(token, until);
+    }
+
+    pub(super) fn watch(&mut self, id: u64, hints: HintSender) {
+        self.more().watchers.insert(id, hints);
+    }
+
+    pub(super) fn observe(&mut self, id: u64, hints: HintSender) {
+        self.more().observers.insert(id, hints);
+    }
+
+    /// Ends a watch or an observation.
+    pub(super) fn leave(&mut self, id: u64) {
+        if let Some(more) = &mut self.more {
+            more.watchers.remove(&id);
+            more.observers.remove(&id);
+        }
     }
 
     /// Why `token` does not hold `slot`; meant for a record without expired entries.
@@ -138,20 +191,26 @@ impl Record {
     }
 
     /// Tells of a release: how many watchers were told.
+    #[inline]
     pub(super) fn tell(&self, revision: u64, free_in: Duration) -> u32 {
         self.show();
-        for watcher in self.watchers.values() {
+        let watchers = self.more.iter().flat_map(|more| more.watchers.values());
+        let mut told = 0;
+        for watcher in watchers {
             watcher.push(Hint::Released {
                 revision: Revision::new(revision),
                 free_in,
             });
+            told += 1;
         }
-        u32::try_from(self.watchers.len()).unwrap_or(u32::MAX)
+        told
     }
 
     /// Tells of a change.
+    #[inline]
     pub(super) fn show(&self) {
-        for observer in self.observers.values() {
+        let observers = self.more.iter().flat_map(|more| more.observers.values());
+        for observer in observers {
             observer.push(Hint::Changed);
         }
     }

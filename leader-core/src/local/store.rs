@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::record::{Entry, Record};
+use super::record::{Entry, Record, Slots};
 use crate::error::LossReason;
 use crate::name::LockName;
 use crate::options::LeaseOptions;
@@ -28,6 +28,9 @@ pub struct LocalStore {
 
 struct Shared {
     records: HashMap<LockName, Record>,
+    /// Those of the last record that was forgotten, none of them taken: a name that is led again and again allocates
+    /// them once.
+    spare: Slots,
     revisions: Revisions,
     next_watcher: u64,
 }
@@ -72,16 +75,15 @@ impl Shared {
     ) -> T {
         let mut record = match self.records.entry(name.clone()) {
             hash_map::Entry::Occupied(record) => record,
-            hash_map::Entry::Vacant(place) => place.insert_entry(Record {
-                // A record of this name may have been forgotten: no release is later than this.
-                released: self.revisions.last,
-                ..Record::default()
-            }),
+            hash_map::Entry::Vacant(place) => {
+                let slots = std::mem::take(&mut self.spare);
+                place.insert_entry(Record::since(self.revisions.last, slots))
+            }
         };
         record.get_mut().forget_what_is_over(now);
         let answer = step(record.get_mut(), &mut self.revisions);
         if record.get().is_empty() {
-            record.remove();
+            self.spare = record.remove().slots;
         }
         answer
     }
@@ -109,6 +111,7 @@ impl LocalStore {
         Self {
             shared: Arc::new(Mutex::new(Shared {
                 records: HashMap::new(),
+                spare: Slots::default(),
                 revisions: Revisions {
                     last: 0,
                     started: Instant::now(),
@@ -145,7 +148,7 @@ impl LocalStore {
 
     fn claim_at(&self, claim: &Claim, now: Instant) -> ClaimReply {
         self.lock().step(&claim.name, now, |record, revisions| {
-            if record.ended.contains_key(&claim.token) {
+            if record.has_ended(claim.token) {
                 return ClaimReply::Ended;
             }
             let ends = now + bounded(claim.lease);
@@ -206,7 +209,7 @@ impl LocalStore {
     fn release_at(&self, release: &Release, now: Instant) -> ReleaseReply {
         self.lock().step(&release.name, now, |record, revisions| {
             if let Some(mark) = release.mark {
-                record.ended.insert(release.token, now + bounded(mark));
+                record.mark(release.token, now + bounded(mark));
             }
             let Some(slot) = record.slots.of(release.token) else {
                 let reason = match release.slot {
@@ -272,7 +275,7 @@ impl LeaseStore for LocalStore {
             if record.released > since.get() || record.slots.is_empty() {
                 hints.push(Hint::Missed);
             }
-            record.watchers.insert(id, hints);
+            record.watch(id, hints);
         });
         Ok(Watching::new(Watcher {
             store: self.clone(),
@@ -284,7 +287,7 @@ impl LeaseStore for LocalStore {
     async fn observe(&self, name: &LockName, hints: HintSender) -> Result<Watching, StoreError> {
         let (id, mut shared) = self.next_watcher();
         shared.step(name, Instant::now(), |record, _| {
-            record.observers.insert(id, hints)
+            record.observe(id, hints);
         });
         let watching = Watching::new(Watcher {
             store: self.clone(),
@@ -353,8 +356,7 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         let mut shared = self.store.lock();
         shared.step(&self.name, Instant::now(), |record, _| {
-            record.watchers.remove(&self.id);
-            record.observers.remove(&self.id);
+            record.leave(self.id);
         });
     }
 }

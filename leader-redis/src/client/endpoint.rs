@@ -145,6 +145,15 @@ impl Endpoint {
         address
     }
 
+    /// What the server will be told.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn login(&self) -> (Option<String>, Option<String>) {
+        let Config {
+            username, password, ..
+        } = self.config.clone();
+        (username, password)
+    }
+
     pub(crate) fn has_user_without_password(&self) -> bool {
         self.config.username.is_some() && self.config.password.is_none()
     }

@@ -9,6 +9,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{mpsc, watch};
 
 use super::Shared;
+use crate::reply::Reply;
 
 /// Whether the connection is lost, and why it was or could not be made, the last time.
 pub(super) struct Mishaps {
@@ -106,7 +107,7 @@ enum Source {
 #[derive(Debug)]
 pub(crate) enum Incident {
     /// A message came in.
-    Message { channel: String, text: String },
+    Message { channel: String, told: Reply },
     /// Messages were lost.
     Lost,
     /// The connection was lost and has come back, without its subscriptions; or a slot went to another node, which knows
@@ -143,7 +144,7 @@ impl Incidents {
                 message = messages.recv() => match message {
                     Ok(message) => Incident::Message {
                         channel: message.channel.to_string(),
-                        text: message.value.into_string().unwrap_or_default(),
+                        told: message.value.into(),
                     },
                     Err(RecvError::Lagged(_)) => Incident::Lost,
                     Err(RecvError::Closed) => Incident::Closed,

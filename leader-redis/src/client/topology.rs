@@ -47,7 +47,7 @@ impl Map {
 }
 
 impl Topology {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             map: Mutex::default(),
             changes: watch::Sender::new(0),
@@ -63,7 +63,7 @@ impl Topology {
     }
 
     /// Every node that has a slot.
-    pub(super) fn primaries(&self) -> HashSet<Node> {
+    pub(crate) fn primaries(&self) -> HashSet<Node> {
         let map = self.map();
         let owners: HashSet<u16> = map.owners.iter().copied().flatten().collect();
         let nodes = owners
@@ -83,7 +83,7 @@ impl Topology {
     }
 
     /// Reads an answer of `asked` to `CLUSTER SLOTS`; `None` when it is none, or serves no slot.
-    pub(super) fn read(&self, answer: &Reply, asked: &Node) -> Option<()> {
+    pub(crate) fn read(&self, answer: &Reply, asked: &Node) -> Option<()> {
         let Reply::List(ranges) = answer else {
             return None;
         };

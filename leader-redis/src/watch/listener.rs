@@ -14,14 +14,14 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use leader_core::BackendKind;
-use leader_core::store::{Hint, Revision};
+use leader_core::store::Hint;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::registry::Watchers;
 use crate::client::{Incident, Incidents, Link};
 use crate::fault::Failure;
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 
 pub(super) enum Order {
     /// See to it that the channel is subscribed, and answer with the revision at `key` from then on.
@@ -109,8 +109,8 @@ impl Listening {
                     None => return,
                 },
                 incident = self.incidents.next() => match incident {
-                    Incident::Message { channel, text } => {
-                        self.watchers.tell(&channel, hint(&text));
+                    Incident::Message { channel, told } => {
+                        self.watchers.tell(&channel, reply::hint(&told));
                         if self.intact() {
                             self.next_beat = Instant::now() + self.heartbeat;
                         }
@@ -240,39 +240,4 @@ pub(super) async fn recover(link: &Link, failure: &Failure) -> bool {
         link.reconnect().await;
     }
     out_of_turn
-}
-
-/// Reads `<revision>:<microseconds until free>`, or `changed`.
-fn hint(text: &str) -> Hint {
-    if text == "changed" {
-        return Hint::Changed;
-    }
-    let read = || {
-        let (revision, free_in) = text.split_once(':')?;
-        Some(Hint::Released {
-            revision: Revision::new(revision.parse().ok()?),
-            free_in: Duration::from_micros(free_in.parse().ok()?),
-        })
-    };
-    read().unwrap_or(Hint::Missed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_that_cannot_be_read_means_ask_again() {
-        assert_eq!(
-            hint("1759836153000000:1500"),
-            Hint::Released {
-                revision: Revision::new(1_759_836_153_000_000),
-                free_in: Duration::from_micros(1500),
-            }
-        );
-        assert_eq!(hint("changed"), Hint::Changed);
-        for text in ["", ":", "7", "7:", ":7", "-7:0", "7:0:0", "seven:0", "{}"] {
-            assert_eq!(hint(text), Hint::Missed, "{text:?}");
-        }
-    }
 }

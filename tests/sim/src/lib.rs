@@ -36,6 +36,7 @@ mod shrink;
 mod tally;
 mod world;
 
+pub use dice::Dice;
 pub use plan::{
     Act, CandidatePlan, Cut, Deed, End, Fault, FaultKind, LettingGo, Plan, Refusal, ServerKind,
     Stand, Step,

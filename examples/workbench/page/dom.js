@@ -1,0 +1,35 @@
+// Small things that every part of the page needs: elements, texts, requests.
+
+import { t } from "/words.js";
+
+export function element(name, attributes = {}, content = []) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (typeof content === "string") made.textContent = content;
+  else made.append(...content);
+  return made;
+}
+
+/** Sets a text, and leaves the element alone when it has it already. */
+export function setText(target, text) {
+  const element = typeof target === "string" ? document.getElementById(target) : target;
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Seconds of the bench, for a table. */
+export function number(ms) {
+  return (ms / 1000).toFixed(2);
+}
+
+/** Asks the server to do something. What it refuses is shown, and handed back. */
+export async function post(path, body) {
+  try {
+    const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const said = await answer.json();
+    setText("problem", answer.ok || said.field ? "" : said.error);
+    return { ok: answer.ok, ...said };
+  } catch {
+    setText("problem", t("disconnected"));
+    return { ok: false };
+  }
+}

@@ -1,0 +1,95 @@
+// The settings: one field for each, whose ranges are the server's.
+
+import { t, seconds } from "/words.js";
+import { element, post, setText } from "/dom.js";
+
+/** Sliders end here, where a person still sees something happen; the boxes take the whole range. */
+const SLIDER_MS = 20000;
+const fields = new Map();
+
+export function makeSettings(form, ranges) {
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const name of ["work_ms", "lease_ms", "wait_ms", "min_lease_ms", "pause_ms", "slots", "candidates"]) {
+    form.append(numberField(name, ranges[name]));
+  }
+  form.append(checkField("auto_extend"), choiceField("on_lost", ["cancel", "notify"]), checkField("repeat"));
+  sayAgain();
+}
+
+async function send(name, value, inputs, refusal) {
+  const answer = await post("/api/settings", { [name]: value });
+  const refused = !answer.ok && answer.field === name;
+  for (const input of inputs) input.setAttribute("aria-invalid", String(refused));
+  refusal?.replaceChildren(refused ? `${answer.error}` : "");
+  fields.get(name).refused = refused;
+}
+
+function numberField(name, [least, most]) {
+  const time = name.endsWith("_ms");
+  const scale = time ? 1000 : 1;
+  const label = element("label", { for: name, id: `${name}-label` });
+  const range = element("input", {
+    type: "range", id: name, name, min: time ? Math.floor(least / 100) / 10 : least, max: time ? SLIDER_MS / scale : most, step: time ? 0.1 : 1, "aria-describedby": `${name}-refusal`,
+  });
+  const box = element("input", {
+    type: "number", id: `${name}-number`, min: least / scale, max: most / scale, step: time ? "any" : 1, inputmode: "decimal", "aria-labelledby": `${name}-label`, "aria-describedby": `${name}-refusal`,
+  });
+  const unit = element("span", { id: `${name}-unit`, "aria-hidden": "true" });
+  const refusal = element("p", { class: "refusal", id: `${name}-refusal`, role: "alert" });
+  range.addEventListener("input", () => { box.value = range.value; });
+  const change = (input) => {
+    const value = Math.round(Number(input.value) * scale);
+    // The slider's end means the least that is allowed, which may lie between two of its steps.
+    send(name, input === range ? Math.max(value, least) : value, [box], refusal);
+  };
+  range.addEventListener("change", () => change(range));
+  box.addEventListener("change", () => change(box));
+  fields.set(name, {
+    show(value) {
+      if (![range, box].includes(document.activeElement) || this.last !== value) {
+        if (!this.refused || this.last !== value) { range.value = value / scale; box.value = value / scale; }
+      }
+      this.last = value;
+      range.setAttribute("aria-valuetext", time ? seconds(value) : String(value));
+    },
+    say() {
+      setText(label, t(`set.${name}`));
+      setText(unit, time ? t("seconds") : "");
+      box.title = t("set.range", `${least / scale}`, `${most / scale} ${time ? t("seconds") : ""}`.trim());
+    },
+  });
+  return element("div", { class: "field", "data-field": name }, [label, range, element("div", { class: "amount" }, [box, unit]), refusal]);
+}
+
+function checkField(name) {
+  const box = element("input", { type: "checkbox", id: name, name });
+  const label = element("label", { for: name });
+  box.addEventListener("change", () => send(name, box.checked, [box]));
+  fields.set(name, { show: (value) => { box.checked = value; }, say: () => setText(label, t(`set.${name}`)) });
+  return element("div", { class: "check", "data-field": name }, [box, label]);
+}
+
+function choiceField(name, choices) {
+  const legend = element("legend", {});
+  const parts = choices.map((choice) => {
+    const box = element("input", { type: "radio", name, id: `${name}-${choice}`, value: choice });
+    const label = element("label", { for: `${name}-${choice}` });
+    box.addEventListener("change", () => send(name, choice, [box]));
+    return { choice, box, label };
+  });
+  fields.set(name, {
+    show: (value) => { for (const { choice, box } of parts) box.checked = choice === value; },
+    say: () => { setText(legend, t(`set.${name}`)); for (const { choice, label } of parts) setText(label, t(`set.${choice}`)); },
+  });
+  return element("fieldset", { id: name, "data-field": name }, [legend, ...parts.map(({ box, label }) => element("div", { class: "check" }, [box, label]))]);
+}
+
+/** Shows the settings in force. */
+export function showSettings(settings) {
+  for (const [name, field] of fields) field.show(settings[name]);
+}
+
+/** Says the labels in the language in use. */
+export function sayAgain() {
+  for (const field of fields.values()) field.say();
+}

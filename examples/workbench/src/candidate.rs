@@ -1,0 +1,234 @@
+//! [`Candidate`]: a row of the bench, and the process of it that can be started, stopped, frozen and killed.
+//!
+//! A process here is a thread with a current-thread runtime of its own: its tasks, those of the engine among them, are
+//! polled by nobody else. Frozen, the thread stands still; killed, the runtime is dropped with what was under way.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use leader_core::{CancellationToken, LeaseHandle};
+use serde::Serialize;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{Instant, timeout};
+
+use crate::journal::millis;
+use crate::life;
+use crate::reach::Link;
+use crate::world::World;
+
+/// How long a thread may take to stand still, to end, or to begin.
+const THREAD: Duration = Duration::from_secs(5);
+
+/// What a candidate does, as it knows itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Phase {
+    /// There is no process: never started, stopped, or killed.
+    #[default]
+    Down,
+    /// On its way to the store.
+    Connecting,
+    /// Neither stands nor leads.
+    Idle,
+    Waiting,
+    /// Works under a lease.
+    Leading,
+    /// Works, and its lease has ended.
+    Stale,
+}
+
+/// What is known of a row at any time, without asking its process.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    state: Mutex<RowState>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct RowState {
+    pub(crate) phase: Phase,
+    pub(crate) lease: Option<LeaseHandle>,
+    /// When the minimum lease of the present tenure is over.
+    pub(crate) kept_until: Option<Instant>,
+    pub(crate) frozen: bool,
+    pub(crate) cut: bool,
+}
+
+/// What pages see of a row.
+#[derive(Debug, Serialize)]
+pub(crate) struct RowView {
+    id: &'static str,
+    phase: Phase,
+    fence: Option<u64>,
+    slot: Option<u32>,
+    /// By its own reckoning.
+    remaining_ms: Option<u64>,
+    frozen: bool,
+    cut: bool,
+}
+
+impl Row {
+    pub(crate) fn state(&self) -> MutexGuard<'_, RowState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn view(&self, id: &'static str) -> RowView {
+        let state = self.state();
+        // Looked at only: whether a lease is over is for its own candidate to notice.
+        let ends = state.lease.as_ref().map(LeaseHandle::reckoning);
+        let left = |end: Instant| end.saturating_duration_since(Instant::now());
+        let remaining = ends.map(|end| end.map(left).unwrap_or_default());
+        let phase = match (state.phase, remaining) {
+            (Phase::Leading, Some(Duration::ZERO)) => Phase::Stale,
+            (phase, _) => phase,
+        };
+        RowView {
+            id,
+            phase,
+            fence: state.lease.as_ref().map(|lease| lease.fence().get()),
+            slot: state.lease.as_ref().map(LeaseHandle::slot),
+            remaining_ms: remaining.map(millis),
+            frozen: state.frozen,
+            cut: state.cut,
+        }
+    }
+}
+
+/// Where a frozen thread stands.
+#[derive(Debug, Default)]
+struct Ice {
+    frozen: Mutex<bool>,
+    thawed: Condvar,
+}
+
+impl Ice {
+    fn set(&self, frozen: bool) {
+        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = frozen;
+        self.thawed.notify_all();
+    }
+
+    /// Blocks the thread for as long as it is frozen.
+    fn stand_still(&self) {
+        let frozen = self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.thawed.wait_while(frozen, |frozen| *frozen);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// What a process and its row share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) id: &'static str,
+    pub(crate) world: Arc<World>,
+    pub(crate) link: watch::Sender<Link>,
+    /// Cancelled: hand over and end.
+    pub(crate) stop: CancellationToken,
+    /// Cancelled: be gone. Nothing that happens afterwards is told.
+    pub(crate) killed: CancellationToken,
+    /// Stand once more.
+    pub(crate) again: Notify,
+}
+
+/// A running process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    context: Arc<Context>,
+    ice: Arc<Ice>,
+    runtime: Handle,
+    thread: JoinHandle<()>,
+}
+
+impl Process {
+    /// Starts the process of the row `id`.
+    pub(crate) fn start(world: &Arc<World>, id: &'static str) -> std::io::Result<Self> {
+        let context = Arc::new(Context {
+            id,
+            world: world.clone(),
+            link: watch::Sender::default(),
+            stop: CancellationToken::new(),
+            killed: CancellationToken::new(),
+            again: Notify::new(),
+        });
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let here = context.clone();
+        let thread = std::thread::Builder::new()
+            .name(format!("candidate {id}"))
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        biased;
+                        () = here.killed.cancelled() => {}
+                        () = life::live(&here) => {}
+                    }
+                });
+                // What is left of a killed one is dropped, and cannot reach the store any more.
+                runtime.shutdown_background();
+                let mut row = here.world.row(here.id).state();
+                row.phase = Phase::Down;
+                row.lease = None;
+                row.frozen = false;
+                row.cut = false;
+            })?;
+        Ok(Self {
+            context,
+            ice: Arc::default(),
+            runtime: handle,
+            thread,
+        })
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub(crate) fn stand_again(&self) {
+        self.context.again.notify_one();
+    }
+
+    /// Stops the thread: no task of it is polled until it is thawed. Returns when it stands still.
+    pub(crate) async fn freeze(&self) {
+        self.ice.set(true);
+        let (tell, standing) = oneshot::channel();
+        let (ice, context) = (self.ice.clone(), self.context.clone());
+        self.runtime.spawn(async move {
+            context.world.row(context.id).state().frozen = true;
+            let _ = tell.send(());
+            ice.stand_still();
+            context.world.row(context.id).state().frozen = false;
+        });
+        let _ = timeout(THREAD, standing).await;
+    }
+
+    pub(crate) fn thaw(&self) {
+        self.ice.set(false);
+    }
+
+    /// Cuts the way to the store, or mends it.
+    pub(crate) fn set_link(&self, link: Link) {
+        self.context.link.send_replace(link);
+        self.context.world.row(self.context.id).state().cut = link == Link::Cut;
+    }
+
+    /// Ends the process in the middle of whatever it does.
+    pub(crate) async fn kill(self) {
+        // First its way to the store, so that nothing that is dropped can give a lease back.
+        self.context.link.send_replace(Link::Cut);
+        self.context.killed.cancel();
+        self.thaw();
+        self.joined().await;
+    }
+
+    /// Asks the process to hand over and end, and waits for it.
+    pub(crate) async fn stop(self) {
+        self.thaw();
+        self.context.stop.cancel();
+        self.joined().await;
+    }
+
+    async fn joined(self) {
+        let joined = tokio::task::spawn_blocking(move || self.thread.join());
+        let _ = timeout(THREAD, joined).await;
+    }
+}

@@ -1,0 +1,57 @@
+//! [`Refusal`]: what was wrong with a request, as JSON.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::settings::Refused;
+
+/// `{"error": "..", "field": "..", "range": [..]}`, the latter two where there is something to name.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    error: String,
+    field: Option<String>,
+    range: Option<Value>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self {
+            status,
+            error: error.into(),
+            field: None,
+            range: None,
+        }
+    }
+
+    /// A request that is well formed and asks for what cannot be done now.
+    pub(super) fn conflict(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, error)
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        Self {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            error: refused.error,
+            field: Some(refused.field),
+            range: refused.range,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut body = json!({ "error": self.error });
+        if let Some(field) = self.field {
+            body["field"] = json!(field);
+        }
+        if let Some(range) = self.range {
+            body["range"] = range;
+        }
+        (self.status, Json(body)).into_response()
+    }
+}

@@ -1,0 +1,193 @@
+//! [`Reach`]: a candidate's way to one node of the store, which can be cut, and whose far end can be stopped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leader_core::store::{
+    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
+    Revision, StoreError, Watching, hints,
+};
+use leader_core::{BackendKind, Holder, LockName};
+use leader_redis::RedisStore;
+use tokio::sync::watch;
+
+use crate::site::Node;
+
+/// A candidate's end of its ways to the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// What is asked arrives, and what is answered comes back.
+    #[default]
+    Up,
+    /// What is asked gets lost, and nobody says so: a caller waits until its own time limit.
+    Cut,
+}
+
+/// What leads to a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Wire {
+    /// The node is in this process.
+    Memory,
+    Redis(RedisStore),
+}
+
+/// A [`LeaseStore`] that is another one while the way to it is open. It adds no policy: steps pass, hang or are refused.
+#[derive(Clone, Debug)]
+pub(crate) struct Reach {
+    node: Arc<Node>,
+    wire: Wire,
+    link: watch::Receiver<Link>,
+}
+
+/// The store at the far end, whatever it is: the same call on each.
+macro_rules! far_end {
+    ($this:expr, |$store:ident| $call:expr) => {
+        match &$this.wire {
+            Wire::Memory => {
+                let $store = &$this.node.memory();
+                $call
+            }
+            Wire::Redis($store) => $call,
+        }
+    };
+}
+
+impl Reach {
+    pub(crate) fn new(node: Arc<Node>, wire: Wire, link: watch::Receiver<Link>) -> Self {
+        Self { node, wire, link }
+    }
+
+    fn is_cut(&self) -> bool {
+        *self.link.borrow() == Link::Cut
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.node.power.borrow().stopped
+    }
+
+    /// Lets one step pass, if the way is open; its answer comes back if it is still open then.
+    async fn pass<T>(&self, step: impl Future<Output = T>) -> Result<T, StoreError> {
+        if self.is_cut() {
+            lost_on_the_way().await;
+        }
+        if self.is_stopped() {
+            return Err(
+                StoreError::new(BackendKind::Unreachable, "the store is stopped").not_run(),
+            );
+        }
+        let answer = step.await;
+        if self.is_cut() {
+            lost_on_the_way().await;
+        }
+        Ok(answer)
+    }
+}
+
+/// The engine gives a step up after the command timeout, and drops it.
+async fn lost_on_the_way() {
+    std::future::pending::<()>().await;
+}
+
+impl LeaseStore for Reach {
+    async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
+        self.pass(async { far_end!(self, |store| store.claim(claim).await) })
+            .await?
+    }
+
+    async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
+        let passed = self.pass(async { far_end!(self, |store| store.extend(batch).await) });
+        passed
+            .await
+            .unwrap_or_else(|error| batch.iter().map(|_| Err(error.clone())).collect())
+    }
+
+    async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
+        self.pass(async { far_end!(self, |store| store.release(release).await) })
+            .await?
+    }
+
+    async fn watch(
+        &self,
+        name: &LockName,
+        since: Revision,
+        hints: HintSender,
+    ) -> Result<Watching, StoreError> {
+        if let Wire::Redis(store) = &self.wire {
+            return self.pass(store.watch(name, since, hints)).await?;
+        }
+        self.pass(async { self.watch_memory(name, since, hints) })
+            .await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
+        self.pass(async { far_end!(self, |store| store.inspect(name).await) })
+            .await?
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
+        self.pass(async { far_end!(self, |store| store.evict(name).await) })
+            .await?
+    }
+
+    fn command_timeout(&self) -> Duration {
+        far_end!(self, |store| store.command_timeout())
+    }
+
+    fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
+        if self.is_cut() || self.is_stopped() {
+            return None;
+        }
+        far_end!(self, |store| store.release_now(release))
+    }
+
+    async fn close(&self) {
+        far_end!(self, |store| store.close().await);
+    }
+}
+
+impl Reach {
+    /// Watches a node in memory as one behind a connection is watched: what is told while the way is cut gets lost, and
+    /// afterwards the watch is made anew.
+    fn watch_memory(&self, name: &LockName, since: Revision, told: HintSender) -> Watching {
+        let (this, name) = (self.clone(), name.clone());
+        let relay = tokio::spawn(async move {
+            let mut power = this.node.power.subscribe();
+            let mut link = this.link.clone();
+            loop {
+                let (near, mut far) = hints();
+                let Ok(_watching) = this.node.memory().watch(&name, since, near).await else {
+                    return;
+                };
+                loop {
+                    let changed = tokio::select! {
+                        hint = far.next() => {
+                            if !this.is_cut() && !this.is_stopped() {
+                                told.push(hint);
+                            }
+                            continue;
+                        }
+                        changed = power.changed() => changed,
+                        changed = link.changed() => changed,
+                    };
+                    if changed.is_err() {
+                        return;
+                    }
+                    if !this.is_cut() && !this.is_stopped() {
+                        break;
+                    }
+                }
+                told.push(Hint::Missed);
+            }
+        });
+        Watching::new(EndOnDrop(relay.abort_handle()))
+    }
+}
+
+/// A task that ends with what holds this.
+struct EndOnDrop(tokio::task::AbortHandle);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,204 @@
+//! [`Site`]: the store of a bench, made of one node or of several, which can be stopped and can lose their memory.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use leader_core::store::LeaseStore;
+use leader_core::{Elector, LeaderError, LocalStore, Quorum, StoreElector, StoreElectorBuilder};
+use leader_redis::RedisElector;
+use leader_redis::fred::prelude::{Builder, ClientLike, Config};
+use leader_redis::fred::types::CustomCommand;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::reach::{Link, Reach, Wire};
+
+/// Keys of the workbench stand apart from those of services on the same server.
+const KEY_PREFIX: &str = "leader-workbench";
+const COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Where the workbench keeps its leases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the memory of this process: that many nodes, of which a majority decides when there is more than one.
+    Memory(usize),
+    /// On Redis or Valkey servers, of which a majority decides when there is more than one.
+    Redis(Vec<String>),
+    /// On one that has to have its grants on a replica before they count.
+    Acknowledged(String),
+}
+
+impl Place {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Memory(1) => "memory",
+            Self::Memory(_) => "memory_quorum",
+            Self::Redis(urls) if urls.len() == 1 => "redis",
+            Self::Redis(_) => "redis_quorum",
+            Self::Acknowledged(_) => "redis_acknowledged",
+        }
+    }
+}
+
+/// Whether a node answers, and how often it has lost its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Power {
+    pub(crate) stopped: bool,
+    pub(crate) memories_lost: u32,
+}
+
+/// One node of the store.
+#[derive(Debug)]
+pub(crate) struct Node {
+    ground: Ground,
+    pub(crate) power: watch::Sender<Power>,
+}
+
+#[derive(Debug)]
+enum Ground {
+    Memory(Mutex<LocalStore>),
+    Redis { url: String, acknowledged: bool },
+}
+
+impl Node {
+    fn new(ground: Ground) -> Self {
+        Self {
+            ground,
+            power: watch::Sender::new(Power::default()),
+        }
+    }
+
+    fn in_memory() -> Self {
+        Self::new(Ground::Memory(Mutex::new(fresh())))
+    }
+
+    fn on_redis(url: &str, acknowledged: bool) -> Self {
+        let url = url.to_owned();
+        Self::new(Ground::Redis { url, acknowledged })
+    }
+
+    /// A wire to this node. A server is connected to from the runtime of the caller, and with it the wire ends.
+    pub(crate) async fn wire(&self) -> Result<Wire, LeaderError> {
+        let (url, acknowledged) = match &self.ground {
+            Ground::Memory(_) => return Ok(Wire::Memory),
+            Ground::Redis { url, acknowledged } => (url, *acknowledged),
+        };
+        let builder = RedisElector::builder()
+            .url(url)
+            .key_prefix(KEY_PREFIX)
+            .command_timeout(COMMAND_TIMEOUT);
+        let builder = if acknowledged {
+            builder.replica_ack(1, Duration::from_millis(200))
+        } else {
+            builder
+        };
+        Ok(Wire::Redis(builder.connect_store().await?))
+    }
+
+    /// The store in memory, as it is now.
+    pub(crate) fn memory(&self) -> LocalStore {
+        match &self.ground {
+            Ground::Memory(store) => store.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Ground::Redis { .. } => fresh(),
+        }
+    }
+
+    /// Loses its records and its numbers, as a server that restarts and had nothing on disk.
+    pub(crate) async fn forget(&self) -> Result<(), String> {
+        match &self.ground {
+            Ground::Memory(store) => {
+                *store.lock().unwrap_or_else(PoisonError::into_inner) = fresh();
+            }
+            Ground::Redis { url, .. } => {
+                let forgotten = timeout(COMMAND_TIMEOUT * 4, delete_all(url)).await;
+                let forgotten = forgotten.map_err(|_| "the server does not answer".to_owned())?;
+                forgotten.map_err(|error| error.to_string())?;
+            }
+        }
+        self.power.send_modify(|power| power.memories_lost += 1);
+        Ok(())
+    }
+}
+
+/// An empty store. Its time is the workbench's, so that its fencing tokens are short enough to be compared by eye, and
+/// are greater than those of a store whose memory was lost before.
+fn fresh() -> LocalStore {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    LocalStore::starting_at(BEGAN.elapsed())
+}
+
+/// Deletes the workbench's own keys on a server, and no others.
+async fn delete_all(url: &str) -> Result<(), leader_redis::fred::error::Error> {
+    let client = Builder::from_config(Config::from_url(url)?).build()?;
+    client.init().await?;
+    let command = |name| CustomCommand::new_static(name, None::<u16>, false);
+    let mut cursor = "0".to_owned();
+    loop {
+        let pattern = format!("{KEY_PREFIX}:*");
+        let scan = vec![cursor.as_str(), "MATCH", &pattern, "COUNT", "500"];
+        let (next, keys): (String, Vec<String>) = client.custom(command("SCAN"), scan).await?;
+        if !keys.is_empty() {
+            client.custom::<(), _>(command("DEL"), keys).await?;
+        }
+        if next == "0" {
+            return client.quit().await;
+        }
+        cursor = next;
+    }
+}
+
+/// All nodes of the store.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) place: Place,
+    pub(crate) nodes: Vec<Arc<Node>>,
+}
+
+impl Site {
+    pub(crate) fn new(place: Place) -> Self {
+        let nodes = match &place {
+            Place::Memory(nodes) => (0..*nodes).map(|_| Node::in_memory()).collect(),
+            Place::Redis(urls) => urls.iter().map(|url| Node::on_redis(url, false)).collect(),
+            Place::Acknowledged(url) => vec![Node::on_redis(url, true)],
+        };
+        let nodes: Vec<Node> = nodes;
+        Self {
+            place,
+            nodes: nodes.into_iter().map(Arc::new).collect(),
+        }
+    }
+
+    /// An elector whose way to the store is `link`. Its connections live on the runtime of the caller.
+    pub(crate) async fn elector(
+        &self,
+        node_id: &str,
+        link: &watch::Sender<Link>,
+    ) -> Result<Arc<dyn Elector>, LeaderError> {
+        let mut ways = Vec::new();
+        for node in &self.nodes {
+            ways.push(Reach::new(
+                node.clone(),
+                node.wire().await?,
+                link.subscribe(),
+            ));
+        }
+        Ok(match <[Reach; 1]>::try_from(ways) {
+            Ok([way]) => finished(StoreElector::builder(way), node_id),
+            Err(ways) => finished(StoreElector::builder(Quorum::new(ways)?), node_id),
+        })
+    }
+}
+
+fn finished<S: LeaseStore>(builder: StoreElectorBuilder<S>, node_id: &str) -> Arc<dyn Elector> {
+    let builder = builder
+        .node_id(node_id)
+        .shutdown_grace(Duration::from_secs(2));
+    Arc::new(builder.build())
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.place.kind())
+    }
+}

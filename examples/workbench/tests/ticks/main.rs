@@ -1,0 +1,7 @@
+//! Deterministic mode: whole tables, the same each time, and what holds for any plan.
+
+mod command_line;
+mod invariants;
+mod plans;
+mod player;
+mod tables;
