@@ -242,14 +242,13 @@ impl Inner {
     ) -> Vec<Result<ExtendReply, StoreError>> {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let tokens: Vec<String> = group.clone().map(|e| e.token.to_hex()).collect();
-        let each = group.zip(&tokens).flat_map(|(extension, token)| {
-            [
-                Arg::Text(token),
-                Arg::Number(u64::from(extension.slot)),
-                Arg::Number(micros(extension.lease)),
-            ]
-        });
-        let args: Vec<Arg<'_>> = each.collect();
+        let wishes: Vec<String> = group
+            .map(|e| format!("{} {}", e.slot, micros(e.lease)))
+            .collect();
+        let each = tokens.iter().zip(&wishes);
+        let args: Vec<Arg<'_>> = each
+            .flat_map(|(token, wish)| [Arg::Text(token), Arg::Text(wish)])
+            .collect();
         let (answer, acknowledged) = match &self.acks {
             None => (self.commands.run(&EXTEND, &keys, &args).await, Ok(())),
             Some(acks) => {

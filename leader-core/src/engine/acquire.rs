@@ -386,7 +386,9 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         let earlier = std::mem::replace(&mut self.uncertain, true);
         self.last_sent = sent;
         let limit = limit.min(sent + command_timeout);
-        let Ok(reply) = timeout_at(limit, engine.store.claim(&self.claim)).await else {
+        // Boxed, as is a watch: all who wait in a queue would have the whole of it in their own future.
+        let claim = Box::pin(engine.store.claim(&self.claim));
+        let Ok(reply) = timeout_at(limit, claim).await else {
             return Err(StoreError::no_answer(limit - sent));
         };
         let reply = match reply {

@@ -115,9 +115,10 @@ else
   redis.call('HSET', key, 'f', fenced, slot, entry)
 end
 
--- The key outlives every lease in it by half a day to a day, so that the last revision does too.
+-- The key outlives every lease in it by half a day to a day, so that the last revision does too, and has an hour to
+-- spare for extensions, which look at it once an hour.
 local lives = (expiry - now) / 1000
-if redis.call('PTTL', key) < lives + 43200000 then
+if redis.call('PTTL', key) < lives + 46800000 then
   redis.call('PEXPIRE', key, math.ceil(lives) + 86400000)
 end
 if new and observed and observed > now then

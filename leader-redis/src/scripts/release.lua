@@ -70,7 +70,12 @@ if entry and sub(entry, 1, 32) == token then
     if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then
       tell = redis.pcall('EXISTS', channel) == 1 and 'PUBLISH'
     end
-    if tell then told = redis.pcall(tell, channel, revised .. ':' .. keep) end
+    -- By their names, so that a refusal which names no command can be told by them.
+    if tell == 'PUBLISH' then
+      told = redis.pcall('PUBLISH', channel, revised .. ':' .. keep)
+    elseif tell then
+      told = redis.pcall('SPUBLISH', channel, revised .. ':' .. keep)
+    end
     if observed and (tonumber(observed) or 0) > now then
       redis.pcall(redis.REDIS_VERSION_NUM and ARGV[5] or 'PUBLISH', sub(key, 1, -6) .. 'changed', 'changed')
     end
