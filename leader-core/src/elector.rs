@@ -41,6 +41,17 @@ pub trait Elector: Send + Sync {
         options: &'a LeaseOptions,
     ) -> BoxFuture<'a, Result<Acquisition, LeaderError>>;
 
+    /// As [`acquire`](Self::acquire), for an election that can be had without waiting: on a store in memory, where nobody
+    /// stands in the way. `None` when it cannot, in which case nothing was done, and `acquire` is the way.
+    fn acquire_now(
+        &self,
+        name: &LockName,
+        options: &LeaseOptions,
+    ) -> Option<Result<Acquisition, LeaderError>> {
+        let _ = (name, options);
+        None
+    }
+
     /// Reads who leads; see [`ElectorExt::state`](crate::ElectorExt::state).
     ///
     /// # Errors
@@ -116,6 +127,15 @@ macro_rules! __delegate_elector {
             ) -> $crate::BoxFuture<'a, ::std::result::Result<$crate::Acquisition, $crate::LeaderError>> {
                 let $this = self;
                 $crate::Elector::acquire(&$inner, name, options)
+            }
+
+            fn acquire_now(
+                &self,
+                name: &$crate::LockName,
+                options: &$crate::LeaseOptions,
+            ) -> ::std::option::Option<::std::result::Result<$crate::Acquisition, $crate::LeaderError>> {
+                let $this = self;
+                $crate::Elector::acquire_now(&$inner, name, options)
             }
 
             fn inspect<'a>(

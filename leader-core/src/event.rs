@@ -1,6 +1,7 @@
 //! [`LeaderEvent`]: what happened in this process's own elections.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -114,6 +115,8 @@ impl std::fmt::Debug for Events {
 
 /// Where the engine tells its events. Closed, it tells nothing and its readers end.
 pub(crate) struct EventHub {
+    /// Somebody has asked for them at some time: else nothing is told, which costs a run less than asking the channel.
+    asked_for: AtomicBool,
     sender: Mutex<Option<broadcast::Sender<LeaderEvent>>>,
 }
 
@@ -122,12 +125,16 @@ impl EventHub {
 
     pub(crate) fn new() -> Self {
         Self {
+            asked_for: AtomicBool::new(false),
             sender: Mutex::new(Some(broadcast::Sender::new(Self::CAPACITY))),
         }
     }
 
     /// Tells `event`, which is only made when somebody listens.
     pub(crate) fn tell(&self, event: impl FnOnce() -> LeaderEvent) {
+        if !self.asked_for.load(Ordering::Acquire) {
+            return;
+        }
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = sender.as_ref()
             && sender.receiver_count() > 0
@@ -138,6 +145,7 @@ impl EventHub {
     }
 
     pub(crate) fn subscribe(&self) -> Events {
+        self.asked_for.store(true, Ordering::Release);
         let receiver = self
             .sender
             .lock()

@@ -47,7 +47,7 @@ pub trait ElectorExt: Elector {
     {
         let name = name.try_into().map_err(Into::into);
         async move {
-            let lease = self.acquire(&name?, options).await?.elected();
+            let lease = elect(self, &name?, options).await?.elected();
             // A body is woken at its deadline. Who holds by hand may not look, and would be counted as a leader.
             #[cfg(feature = "metrics")]
             lease.iter().for_each(Lease::watch);
@@ -524,6 +524,19 @@ where
     }
 }
 
+async fn elect<E: Elector + ?Sized>(
+    elector: &E,
+    name: &LockName,
+    options: &LeaseOptions,
+) -> Result<Acquisition, LeaderError> {
+    // Where all is had at once, nothing else would let other tasks of this thread run.
+    tokio::task::coop::consume_budget().await;
+    match elector.acquire_now(name, options) {
+        Some(acquired) => acquired,
+        None => elector.acquire(name, options).await,
+    }
+}
+
 /// How standing for a guarded run ended.
 pub(crate) enum Stood {
     /// Elected, or inside a run of the same name and slot count on the same elector.
@@ -539,7 +552,7 @@ pub(crate) async fn stand<E: Elector + ?Sized>(
     if let Some(outer) = scope::held_around(elector.elector_id(), &name, options.slots()) {
         return Ok(Stood::Leading(Hold::Outer(outer)));
     }
-    Ok(match elector.acquire(&name, options).await? {
+    Ok(match elect(elector, &name, options).await? {
         Acquisition::Elected(lease) => Stood::Leading(Hold::Own(lease)),
         Acquisition::Skipped(skipped) => Stood::Skipped(skipped),
     })

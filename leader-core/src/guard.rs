@@ -1,6 +1,7 @@
 //! The guard: runs a body under a lease, and stops it when the lease is no longer certain.
 
 use std::any::Any;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -69,22 +70,17 @@ impl Hold {
 
     /// To be called once the body is gone: extension stops, the slot is given back, and only then there is a result.
     pub(crate) async fn conclude<T>(self, ended: Ended<T>) -> Concluded<T> {
-        let tenure = self.tenure().clone();
-        let valid = match self {
+        match self {
             Self::Own(lease) => {
-                let valid = tenure.close().map_err(|reason| tenure.lost_error(reason));
+                let now = Instant::now();
+                let valid = lease.tenure().close(now);
+                let concluded = ended.under(lease.tenure(), valid);
                 // A release that fails is logged, told as an event, and tried again; it never replaces the body's
                 // own result.
-                let _ = lease.end().await;
-                valid
+                let _ = lease.end(now).await;
+                concluded
             }
-            Self::Outer(_) => tenure.ensure_valid(),
-        };
-        match ended {
-            Ended::Returned(output) => Ok(valid.map(|()| output)),
-            Ended::Lost(reason) => Ok(Err(tenure.lost_error(reason))),
-            Ended::Stopped => Ok(Err(LeaderError::ShutDown)),
-            Ended::Panicked(panic) => Err(panic),
+            Self::Outer(lease) => ended.under(lease.inner(), lease.inner().valid()),
         }
     }
 }
@@ -151,7 +147,7 @@ where
     match catch_unwind(AssertUnwindSafe(|| scope::with_lease_made(handle, make))) {
         Ok(body) => {
             let guarded = Guarded {
-                boundary: Boundary::stopping(tenure.clone(), stopping),
+                boundary: Boundary::stopping(&**tenure, stopping),
                 body: Some(body),
             };
             guarded.await
@@ -182,6 +178,17 @@ pub(crate) enum Ended<T> {
 }
 
 impl<T> Ended<T> {
+    /// What it comes to, when the tenure was `valid` at the end of the body or was not.
+    fn under(self, tenure: &Tenure, valid: Result<(), LossReason>) -> Concluded<T> {
+        let lost = |reason| tenure.lost_error(reason);
+        match self {
+            Self::Returned(output) => Ok(valid.map(|()| output).map_err(lost)),
+            Self::Lost(reason) => Ok(Err(lost(reason))),
+            Self::Stopped => Ok(Err(LeaderError::ShutDown)),
+            Self::Panicked(panic) => Err(panic),
+        }
+    }
+
     /// The same, once what is left of the body is dropped; that may panic as any of its code may.
     pub(crate) fn after(self, drop: impl FnOnce()) -> Self {
         match (self, catch_unwind(AssertUnwindSafe(drop))) {
@@ -193,9 +200,9 @@ impl<T> Ended<T> {
 
 pin_project! {
     /// A future that is polled only inside its boundary.
-    struct Guarded<F> {
+    struct Guarded<'a, F> {
         #[pin]
-        boundary: Boundary,
+        boundary: Boundary<&'a Tenure>,
         #[pin]
         body: Option<F>,
     }
@@ -204,12 +211,12 @@ pin_project! {
 pin_project! {
     /// Where a body is polled only while its lease is valid: each poll looks at the clock before it polls the body,
     /// so that a process that was frozen past the deadline does not run on, even before any timer has fired.
-    pub(crate) struct Boundary {
-        tenure: Arc<Tenure>,
+    pub(crate) struct Boundary<T> {
+        tenure: T,
         stopping: Stopping,
-        // Made when the body is first pending: most short bodies never need a timer.
-        #[pin]
-        alarm: Option<Alarm>,
+        // Made when the body is first pending: most short bodies never need a timer, and who waits to be elected does
+        // not need the room for one.
+        alarm: Option<Pin<Box<Alarm>>>,
     }
 }
 
@@ -226,7 +233,7 @@ pin_project! {
     }
 }
 
-impl<F: Future> Future for Guarded<F> {
+impl<F: Future> Future for Guarded<'_, F> {
     type Output = Ended<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -240,12 +247,12 @@ impl<F: Future> Future for Guarded<F> {
     }
 }
 
-impl Boundary {
-    pub(crate) fn new(tenure: Arc<Tenure>) -> Self {
+impl<T: Deref<Target = Tenure>> Boundary<T> {
+    pub(crate) fn new(tenure: T) -> Self {
         Self::stopping(tenure, Stopping::AtOnce)
     }
 
-    fn stopping(tenure: Arc<Tenure>, stopping: Stopping) -> Self {
+    fn stopping(tenure: T, stopping: Stopping) -> Self {
         Self {
             tenure,
             stopping,
@@ -255,12 +262,12 @@ impl Boundary {
 
     /// Polls the body, unless its lease is over. When this gives anything but [`Ended::Returned`], the body is to be
     /// dropped. While it is pending, the task is woken at the deadline and when the tenure's signal fires.
-    pub(crate) fn poll_inside<T>(
+    pub(crate) fn poll_inside<O>(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        body: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<Ended<T>> {
-        let mut this = self.project();
+        body: impl FnOnce(&mut Context<'_>) -> Poll<O>,
+    ) -> Poll<Ended<O>> {
+        let this = self.project();
         let now = Instant::now();
         if let Some(ended) = stop(this.tenure, *this.stopping, now) {
             return Poll::Ready(ended);
@@ -270,12 +277,12 @@ impl Boundary {
             Ok(Poll::Ready(output)) => return Poll::Ready(Ended::Returned(output)),
             Err(panic) => return Poll::Ready(Ended::Panicked(panic)),
         }
-        if this.alarm.is_none() {
-            this.alarm.set(Some(Alarm::new(this.tenure)));
-        }
-        if let Some(alarm) = this.alarm.as_mut().as_pin_mut()
-            && !alarm.is_set(now, cx)
-            && alarm.poll_rings(this.tenure, cx)
+        let tenure: &Tenure = this.tenure;
+        let alarm = this
+            .alarm
+            .get_or_insert_with(|| Box::pin(Alarm::new(tenure)));
+        if !alarm.is_set(now, cx)
+            && alarm.as_mut().poll_rings(this.tenure, cx)
             && let Some(ended) = stop(this.tenure, *this.stopping, Instant::now())
         {
             return Poll::Ready(ended);

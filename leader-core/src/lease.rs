@@ -69,26 +69,28 @@ impl Lease {
     ///
     /// Dropped half-way, the release goes on in the background.
     pub async fn release(self) -> Result<(), LeaderError> {
-        let tenure = self.tenure().clone();
-        let valid = tenure.close();
-        let released = self.end().await;
+        let (tenure, now) = (self.tenure().clone(), Instant::now());
+        let valid = tenure.close(now);
+        let released = self.end(now).await;
         valid.map_err(|reason| tenure.lost_error(reason))?;
         released
     }
 
-    /// Ends a tenure that was closed. One that was lost before is cleared away in the background: there is nothing
-    /// to wait for.
-    pub(crate) async fn end(mut self) -> Result<(), LeaderError> {
-        let tenure = self.tenure().clone();
+    /// Ends a tenure that was closed, by a look at the clock just `now`. One that was lost before is cleared away in the
+    /// background: there is nothing to wait for.
+    pub(crate) async fn end(mut self, now: Instant) -> Result<(), LeaderError> {
+        let tenure = self.tenure();
         tenure.note_let_go();
-        if tenure.phase_now() == Phase::Closed {
-            let released = tenure.steward.clone().release(tenure.clone()).await;
-            self.held = false;
-            released
-        } else {
+        if tenure.phase_now() != Phase::Closed {
             self.let_go();
-            Ok(())
+            return Ok(());
         }
+        let released = match tenure.steward.release_now(tenure, now) {
+            Some(released) => released,
+            None => tenure.steward.clone().release(tenure.clone()).await,
+        };
+        self.held = false;
+        released
     }
 
     /// Sees to it that a loss is told at the deadline, also when nobody looks.
@@ -108,7 +110,7 @@ impl Lease {
             let tenure = &self.handle.tenure;
             tenure.note_let_go();
             // Either way it is over; whether it was still valid matters to nobody any more.
-            let _ = tenure.close();
+            let _ = tenure.close(Instant::now());
             tenure.steward.clone().release_behind(tenure);
         }
     }

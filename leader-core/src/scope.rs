@@ -33,11 +33,12 @@ static INSTALLED: OnceLock<Arc<dyn Elector>> = OnceLock::new();
 /// The frame that runs, and in which task: a `LocalSet`, or a runtime of its own, that a body drives runs other tasks
 /// within the body's poll, and they do not inherit its lease.
 struct Running {
-    frame: Option<Arc<Frame>>,
+    frame: Option<Frame>,
     task: Option<task::Id>,
 }
 
 /// The leases in force in this task, the innermost first.
+#[derive(Clone)]
 struct Frame {
     /// `None` where a body runs although no lease could be had: what is around it protects something else.
     lease: Option<LeaseHandle>,
@@ -98,7 +99,7 @@ pin_project! {
     /// A future or stream with a lease, or none, in force whenever it runs: when it is polled, and when it is dropped.
     pub(crate) struct Scoped<T> {
         // While it runs, what is in force around it.
-        frame: Option<Arc<Frame>>,
+        frame: Option<Frame>,
         #[pin]
         inner: Option<T>,
     }
@@ -133,15 +134,18 @@ impl<T> Scoped<T> {
 impl<F: Future> Future for Scoped<F> {
     type Output = F::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.as_mut().project();
-        let Some(future) = this.inner.as_pin_mut() else {
-            // Polled after its end.
-            return Poll::Pending;
-        };
-        let output = ready!(within(this.frame, || future.poll(cx)));
-        self.end();
-        Poll::Ready(output)
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let mut inner = this.inner;
+        within(this.frame, || {
+            let Some(future) = inner.as_mut().as_pin_mut() else {
+                // Polled after its end.
+                return Poll::Pending;
+            };
+            let output = ready!(future.poll(cx));
+            inner.set(None);
+            Poll::Ready(output)
+        })
     }
 }
 
@@ -158,7 +162,7 @@ impl<S: Stream> Stream for Scoped<S> {
 }
 
 /// Calls `run` with the frame in force. It is moved there and back, which costs a poll less than a clone of it.
-fn within<T>(frame: &mut Option<Arc<Frame>>, run: impl FnOnce() -> T) -> T {
+fn within<T>(frame: &mut Option<Frame>, run: impl FnOnce() -> T) -> T {
     let mut swapped = Swapped {
         frame,
         task: task::try_id(),
@@ -169,7 +173,7 @@ fn within<T>(frame: &mut Option<Arc<Frame>>, run: impl FnOnce() -> T) -> T {
 
 /// What is in force around a frame that runs; it is put back when this is dropped, be it by a panic.
 struct Swapped<'a> {
-    frame: &'a mut Option<Arc<Frame>>,
+    frame: &'a mut Option<Frame>,
     task: Option<task::Id>,
 }
 
@@ -191,7 +195,7 @@ impl Drop for Swapped<'_> {
 }
 
 /// Asks the innermost frame of this task, if there is one.
-fn innermost<T>(ask: impl FnOnce(&Arc<Frame>) -> Option<T>) -> Option<T> {
+fn innermost<T>(ask: impl FnOnce(&Frame) -> Option<T>) -> Option<T> {
     let asked = LEASES.try_with(|running| {
         let running = running.borrow();
         let frame = running.frame.as_ref()?;
@@ -202,11 +206,11 @@ fn innermost<T>(ask: impl FnOnce(&Arc<Frame>) -> Option<T>) -> Option<T> {
     asked.ok().flatten()
 }
 
-fn frame(lease: Option<LeaseHandle>) -> Arc<Frame> {
-    Arc::new(Frame {
+fn frame(lease: Option<LeaseHandle>) -> Frame {
+    Frame {
         lease,
-        outer: innermost(|frame| Some(frame.clone())),
-    })
+        outer: innermost(|frame| Some(Arc::new(frame.clone()))),
+    }
 }
 
 /// The lease in force that `elector` holds on `name` with this many slots, however deep.
@@ -228,7 +232,7 @@ fn around(is: impl Fn(&Arc<Tenure>) -> bool) -> Option<LeaseHandle> {
             if lease.is_some() {
                 return lease.cloned();
             }
-            next = frame.outer.as_ref();
+            next = frame.outer.as_deref();
         }
         None
     })

@@ -15,12 +15,16 @@ use crate::node::NodeId;
 pub(crate) struct Around(Option<Span>);
 
 impl Around {
+    #[inline]
     pub(crate) fn nothing() -> Self {
         Self(None)
     }
 
     /// The span of what runs under a tenure.
     pub(crate) fn leading(tenure: &Tenure) -> Self {
+        if !tracing::level_enabled!(tracing::Level::INFO) {
+            return Self::nothing();
+        }
         let span = quietly(|| {
             tracing::info_span!(
                 "leading",
@@ -35,14 +39,21 @@ impl Around {
 
     /// The span of an attempt to be elected.
     pub(crate) fn standing(label: &Label, node_id: &NodeId, slots: u32) -> Self {
+        if !tracing::level_enabled!(tracing::Level::DEBUG) {
+            return Self::nothing();
+        }
         let name = label.as_str();
         let span = quietly(|| tracing::debug_span!("standing", name, %node_id, slots));
         Self(span)
     }
 
     /// Does `work` inside the span.
+    #[inline]
     pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _entered = Entered(self.0.as_ref().and_then(|span| quietly(|| span.enter())));
+        let Some(span) = &self.0 else {
+            return work();
+        };
+        let _entered = Entered(quietly(|| span.enter()));
         work()
     }
 
@@ -57,8 +68,9 @@ impl Around {
 
 impl Drop for Around {
     fn drop(&mut self) {
-        let span = self.0.take();
-        quietly(|| drop(span));
+        if let Some(span) = self.0.take() {
+            quietly(|| drop(span));
+        }
     }
 }
 

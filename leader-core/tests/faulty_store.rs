@@ -326,13 +326,13 @@ async fn delayed_hints_come_late() {
 async fn a_release_that_waits_for_nothing_passes_only_when_told_so_and_unarmed() {
     let (store, faults) = store();
     store.claim(&claim_by(1)).await.unwrap();
-    assert_eq!(store.release_now(&release_by(1)), None);
+    assert_eq!(store.release_now(&release_by(1), Instant::now()), None);
     faults.allow_release_now();
     faults.always(Step::Claim, Fault::HoldReply);
-    assert_eq!(store.release_now(&release_by(1)), None);
+    assert_eq!(store.release_now(&release_by(1), Instant::now()), None);
     faults.disarm();
     assert!(matches!(
-        store.release_now(&release_by(1)),
+        store.release_now(&release_by(1), Instant::now()),
         Some(ReleaseReply::Released { .. })
     ));
     assert_eq!(faults.ran(Step::Release), 1);

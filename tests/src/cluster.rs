@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use tokio::time::sleep;
 
 use crate::resp::Reply;
 use crate::server::Server;
@@ -251,8 +252,19 @@ impl Cluster {
     /// A replica takes over from its primary, in agreement with it (`CLUSTER FAILOVER`).
     pub async fn fail_over(&self, primary: &Server, key: &str) -> &Server {
         let replica = self.replica_of(primary).await;
-        told(replica, &["CLUSTER", "FAILOVER"]).await;
-        self.until_taken_over(key, primary).await
+        let command = ["CLUSTER", "FAILOVER"];
+        told(replica, &command).await;
+        let again = async {
+            loop {
+                // Given up by the nodes after five seconds, when the machine stands still in the middle of it.
+                sleep(Duration::from_secs(6)).await;
+                replica.command(&command).await;
+            }
+        };
+        tokio::select! {
+            owner = self.until_taken_over(key, primary) => owner,
+            never = again => never,
+        }
     }
 
     /// Waits until all nodes that answer know each other, find every slot served, and replicas are in step.

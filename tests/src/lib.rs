@@ -4,6 +4,7 @@
 //! - [`Server`]: a Redis or Valkey of the test's own, that can be killed, restarted, frozen and asked what it executed.
 //! - [`Cluster`]: three primaries with a replica each, whose slots can be moved and whose nodes can be killed.
 //! - [`Sentinels`]: a primary, its replicas, and the three sentinels that replace it when it is gone.
+//! - [`Pair`]: a primary that fails over to its replica, and the address that moves with it.
 //! - [`Postgres`]: a database of the test's own, as the resource that leaders write to.
 //! - [`Proxy`]: a TCP connection between client and server that can be cut, swallowed, delayed, or robbed of one reply.
 //! - [`until`] and [`until_some`]: poll a condition, and fail with a message when it does not come true in time.
@@ -18,6 +19,7 @@
 mod certificates;
 mod cluster;
 mod elector;
+mod pair;
 mod postgres;
 mod process;
 mod proxy;
@@ -33,6 +35,7 @@ mod world;
 pub use certificates::{Authority, Certificate};
 pub use cluster::{Cluster, Migration};
 pub use elector::{elector_at, quorum_at};
+pub use pair::Pair;
 pub use postgres::Postgres;
 pub use process::Worker;
 pub use proxy::{CapturedRequest, LostReply, Proxy};

@@ -195,6 +195,15 @@ impl Server {
         Self::builder().start().await
     }
 
+    /// Whether servers can be started, killed and replaced on this machine. Starts none.
+    ///
+    /// # Errors
+    ///
+    /// Why not, and what to do.
+    pub fn can_be_started() -> Result<(), String> {
+        source::starts_servers()
+    }
+
     /// A server with a password, users, or options.
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()

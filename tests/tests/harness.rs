@@ -4,7 +4,7 @@ use futures::future::join_all;
 use leader_tests::resp::Connection;
 use leader_tests::{Proxy, Reply, Server, Worker, until};
 use std::io::ErrorKind;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
@@ -243,6 +243,16 @@ async fn proxy_is_cut_and_heals() {
 
     proxy.heal().await;
     connect(&server, &proxy).await;
+}
+
+#[tokio::test]
+async fn proxy_listens_where_it_is_told_to() {
+    let server = Server::start().await;
+    let at = (Ipv4Addr::new(127, 0, 70, 1), server.port()).into();
+    let proxy = Proxy::start_at(at, server.addr());
+    assert_eq!(proxy.addr(), at);
+    connect(&server, &proxy).await;
+    assert_eq!(proxy.connections(), 1);
 }
 
 #[tokio::test]

@@ -31,6 +31,26 @@ async fn a_cluster_outlives_a_primary() {
 }
 
 #[tokio::test]
+async fn a_replica_is_promoted_by_hand_and_the_old_primary_follows_it() {
+    let never = [("--cluster-replica-no-failover", "yes")];
+    let cluster = Cluster::start_with(&never).await;
+    let old = cluster.owner("a").await;
+    old.command(&["SET", "a", "1"]).await;
+    old.command(&["WAIT", "1", "5000"]).await;
+    let replica = cluster.replica_of(old).await;
+
+    cluster.kill(old).await;
+    cluster.promote(replica).await;
+    let new = cluster.until_taken_over("a", old).await;
+    assert_eq!(new.port(), replica.port());
+    cluster.restart(old).await;
+    assert_eq!(cluster.replica_of(new).await.port(), old.port());
+    assert_eq!(new.command(&["GET", "a"]).await.text(), "1");
+    // And back, in agreement.
+    assert_eq!(cluster.fail_over(new, "a").await.port(), old.port());
+}
+
+#[tokio::test]
 async fn sentinels_replace_a_primary() {
     let all = Sentinels::start().await;
     let old = all.primary().await;

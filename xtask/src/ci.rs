@@ -1,6 +1,7 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
 use crate::bench;
+use crate::chaos;
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::matrix::{self, Extent};
 use crate::test::{self, DOCKER_FEATURE, FEATURES, SERVICE, TLS_FEATURE};
@@ -28,6 +29,7 @@ const STEPS: &[Step] = &[
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
+    ("chaos, a minute of it", chaos::in_ci),
     ("cost of a poll", bench::show_poll),
     ("tests with TLS", tests_with_tls),
     ("tests on each server", tests_on_each_server),

@@ -1,6 +1,8 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
 mod bench;
+mod browser;
+mod chaos;
 mod ci;
 mod clock;
 mod command;
@@ -12,9 +14,11 @@ mod postgres;
 mod releases;
 mod servers;
 mod sim;
+mod soak;
 mod test;
 mod tree;
 
+use browser::Pictures;
 use matrix::Extent;
 use std::process::ExitCode;
 
@@ -41,7 +45,16 @@ Commands:
                     of them; a minute each if nothing is said. Needs cargo-fuzz.
   bench [P1 P3 ..]  Measure what the library costs, in ratios to floors and peers of the same run, and show a table with the
                     goals. All of it takes some minutes and is written to benches/RESULTS.md; with some named, it is not.
+  chaos --topology single|replicated|quorum|cluster|all [--seconds N] [--seed X] [--json FILE] [--page FILE]
+                    Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
+                    reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
+  soak [--minutes N] [--leases N] [--json FILE] [--write]
+                    Hold 5000 leases for ten minutes, or as said, while others come and go: nothing may be lost or grow.
+                    With `--write` the figures are put into benches/SOAK.md.
+  browser [--pictures] [-- <args>]
+                    Test the workbench's page in Chromium, which is found or installed. `--pictures` keeps those of
+                    docs/workbench. <args> go to the tests: a part of a test's name, say.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -60,9 +73,15 @@ fn main() -> ExitCode {
         ["docker"] => docker::run(),
         ["bench", "poll"] => bench::poll(),
         ["bench", ids @ ..] => bench::figures(ids),
+        ["browser"] => browser::run(Pictures::NotTaken, &[]),
+        ["browser", "--pictures"] => browser::run(Pictures::Kept, &[]),
+        ["browser", "--pictures", "--", rest @ ..] => browser::run(Pictures::Kept, rest),
+        ["browser", "--", rest @ ..] => browser::run(Pictures::NotTaken, rest),
         ["audit"] => ci::audit(),
         ["fuzz", rest @ ..] => fuzz::play(rest),
         ["sim", rest @ ..] => sim::play(rest),
+        ["soak", rest @ ..] => soak::run(rest),
+        ["chaos", rest @ ..] => chaos::play(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -101,3 +101,36 @@ async fn run(args: Args) -> Result<(), Box<dyn Error>> {
     println!("workbench: ended");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(args: &[&str]) -> Result<Option<Args>, String> {
+        read(args.iter().map(|arg| (*arg).to_owned()))
+    }
+
+    #[test]
+    fn it_listens_on_the_loopback_only_unless_told_otherwise() {
+        let args = given(&[]).unwrap().unwrap();
+        assert!(args.listen.ip().is_loopback());
+        let args = given(&["--listen", "0.0.0.0:80"]).unwrap().unwrap();
+        assert!(!args.listen.ip().is_loopback());
+    }
+
+    #[test]
+    fn the_place_follows_from_the_options() {
+        let place = |args: &[&str]| given(args).map(|args| args.unwrap().place);
+        assert_eq!(place(&[]), Ok(Place::Memory(1)));
+        assert_eq!(place(&["--quorum"]), Ok(Place::Memory(5)));
+        let one = ["--redis", "redis://a"];
+        assert_eq!(place(&one), Ok(Place::Redis(vec!["redis://a".to_owned()])));
+        let three = [one, one, one].concat();
+        assert!(place(&three).is_err_and(|error| error.contains("--quorum")));
+        assert!(place(&[&three[..], &["--quorum"]].concat()).is_ok());
+        assert!(place(&[&one[..], &["--quorum"]].concat()).is_err());
+        for wrong in [&["--redis"][..], &["--listen", "here"], &["more"]] {
+            assert!(given(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -4,6 +4,8 @@ import { speak, t } from "/words.js";
 import { legend } from "/chart.js";
 import { post, setText } from "/dom.js";
 import live, { take, render, paint } from "/live.js";
+import { makeScenarios, sayScenarios, showScenario } from "/scenarios.js";
+import { makeTicks, sayTicks, paintTicks } from "/ticks.js";
 import { makeSettings, showSettings, sayAgain } from "/settings.js";
 
 const $ = (id) => document.getElementById(id);
@@ -13,8 +15,11 @@ function say(lang) {
   speak(lang);
   legend($("legend-items"));
   sayAgain();
+  sayScenarios();
+  sayTicks();
   showConnection();
   render();
+  showScenario(live.state?.scenario);
 }
 
 function showConnection() {
@@ -22,12 +27,17 @@ function showConnection() {
   setText("connection", t(connected ? "connected" : "disconnected"));
 }
 
+let events = null;
+
 function connect() {
-  const events = new EventSource("/api/events");
+  events?.close();
+  events = new EventSource("/api/events");
   const heard = (anew) => ({ data }) => {
     const frame = JSON.parse(data);
     take(frame, anew);
+    if (!frame.state) return;
     showSettings(frame.state.settings);
+    showScenario(frame.state.scenario);
   };
   events.addEventListener("snapshot", heard(true));
   events.addEventListener("update", heard(false));
@@ -36,9 +46,15 @@ function connect() {
     connected = false;
     showConnection();
     // A server that refuses is asked again, too; the browser itself gives up then.
-    if (events.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
+    if (events.readyState === EventSource.CLOSED && !document.hidden) setTimeout(connect, 2000);
   });
 }
+
+// A browser has few connections to one server: a page that nobody looks at gives its own back.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) events?.close();
+  else connect();
+});
 
 for (const lang of ["en", "ko"]) {
   $(`lang-${lang}`).addEventListener("click", () => {
@@ -56,6 +72,7 @@ function show(mode) {
     $(`mode-${one}`).setAttribute("aria-selected", String(one === mode));
     $(`mode-${one}`).tabIndex = one === mode ? 0 : -1;
   }
+  paintTicks();
 }
 for (const mode of modes) {
   $(`mode-${mode}`).addEventListener("click", () => show(mode));
@@ -80,8 +97,12 @@ const wanted = new URL(location.href).searchParams;
 const { about } = await (await fetch("/api/state")).json();
 setText("lock-name", about.name);
 makeSettings($("settings"), about.ranges);
+makeScenarios($("scenarios"), about.scenarios);
+await makeTicks();
 say(wanted.get("lang") ?? (navigator.language.startsWith("ko") ? "ko" : "en"));
 connect();
+if (wanted.get("mode") === "ticks") show("ticks");
+addEventListener("resize", paintTicks);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 (function again() {
   paint();

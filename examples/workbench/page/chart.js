@@ -1,7 +1,7 @@
 // Draws what happened on a row as SVG: time from left to right, and now at the right edge.
 
 import { SIGNS } from "/spans.js";
-import { t, seconds } from "/words.js";
+import { t } from "/words.js";
 
 const NS = "http://www.w3.org/2000/svg";
 
@@ -32,8 +32,8 @@ export function sign(kind, x) {
   return svg("text", { class: `mark mark-${kind}`, x, y: below ? 45 : kind === "skipped" ? 26 : 8, "data-mark": kind }, SIGNS[kind]);
 }
 
-/** Draws a row's strip; `pixels` for each millisecond, `from` at its left edge. */
-export function draw(strip, { spans, marks }, from, pixels, width) {
+/** Draws a row's strip; `pixels` for each millisecond, `from` at its left edge, a line at `now` if that is given. */
+export function draw(strip, { spans, marks }, from, pixels, width, now = null) {
   const parts = [];
   const at = (ms) => (ms - from) * pixels;
   const order = { waiting: 0, kept: 1, leading: 2, stale: 3, frozen: 4, cut: 5 };
@@ -48,6 +48,7 @@ export function draw(strip, { spans, marks }, from, pixels, width) {
       parts.push(svg("text", { class: `${span.kind}-text`, x: Math.max(left, 0) + 6, y }, label));
     }
   }
+  if (now !== null) parts.push(svg("line", { class: "now", x1: at(now), x2: at(now), y1: 0, y2: TALL }));
   // Where many come at once, one sign stands for those that would cover each other.
   const last = {};
   for (const mark of marks) {
@@ -67,7 +68,8 @@ export function drawAxis(strip, from, now, pixels, width, label) {
   for (let ms = Math.max(0, Math.ceil(from / step) * step); ms <= now; ms += step) {
     const x = (ms - from) * pixels;
     parts.push(svg("line", { class: "tick", x1: x, x2: x, y1: 0, y2: 5 }));
-    parts.push(svg("text", { class: "ticktext", x: Math.min(Math.max(x - 8, 0), width - 30), y: 18 }, label(ms)));
+    // A label that would not fit is left out.
+    if (x < width - 24) parts.push(svg("text", { class: "ticktext", x: Math.max(x - 8, 0), y: 18 }, label(ms)));
   }
   strip.setAttribute("viewBox", `0 0 ${width} 22`);
   strip.replaceChildren(...parts);
@@ -96,7 +98,11 @@ export function legend(list) {
   for (const kind of ["waiting", "leading", "stale", "kept", "frozen", "cut"]) {
     items.push([kind, shape(kind, 4, 44)]);
   }
-  for (const kind of Object.keys(SIGNS)) items.push([kind, sign(kind, 26)]);
+  for (const kind of Object.keys(SIGNS)) {
+    const large = sign(kind, 26);
+    large.setAttribute("y", 30);
+    items.push([kind, large]);
+  }
   list.replaceChildren(...items.map(([kind, image]) => {
     const item = document.createElement("li");
     const strip = svg("svg", { class: "strip", viewBox: "0 -2 52 50", "aria-hidden": "true" });
@@ -107,5 +113,3 @@ export function legend(list) {
     return item;
   }));
 }
-
-export { seconds };

@@ -36,6 +36,8 @@ export function render(happened = true) {
   nodes();
   resource();
   if (happened) table();
+  const counted = ["elected", "extended", "skipped", "lost", "released"].map((action) => `${t(`act.${action}`)} ${live.state.counts[action] ?? 0}`);
+  setText("counts", counted.join(" · "));
   setText("missed", live.missed > 0 ? t("missed", live.missed) : "");
 }
 
@@ -191,7 +193,7 @@ function resource() {
     element("td", { class: "number" }, number(write.at_ms)),
     element("td", {}, write.candidate),
     element("td", { class: "number" }, String(write.fence)),
-    element("td", {}, write.accepted ? `✓ ${t("res.accepted")}` : `⊗ ${t("res.refused", write.seen)}`),
+    element("td", {}, write.accepted ? `✓ ${t("res.accepted")}` : `⊗ ${t("res.stale")}`),
   ])));
 }
 

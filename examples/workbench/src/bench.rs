@@ -154,7 +154,7 @@ impl Bench {
         }
         let event = Event::new(action, "ok");
         self.world.journal.note(match node {
-            Some(node) if count > 1 => event.detail(node + 1),
+            Some(node) if count > 1 => event.detail(&(node + 1)),
             _ => event,
         });
         Ok(())

@@ -87,7 +87,7 @@ impl Row {
             id,
             phase,
             fence: state.lease.as_ref().map(|lease| lease.fence().get()),
-            slot: state.lease.as_ref().map(|lease| lease.slot()),
+            slot: state.lease.as_ref().map(LeaseHandle::slot),
             remaining_ms: remaining.map(millis),
             frozen: state.frozen,
             cut: state.cut,

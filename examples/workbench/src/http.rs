@@ -5,9 +5,11 @@ mod guard;
 mod page;
 mod refusal;
 mod stream;
+mod ticks;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
@@ -17,15 +19,18 @@ use leader_core::{CancellationToken, LeaderError, LockName};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use self::refusal::Refusal;
 use crate::bench::Bench;
 use crate::scenario::Stage;
 use crate::site::Place;
-use crate::view::{self, Eye, Views};
+use crate::view::{self, Views};
 
 /// How many pages may be open.
 const MOST_PAGES: usize = 24;
+/// How long requests that are under way at the end may take.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
 /// More than any request needs.
 const LONGEST_BODY: usize = 4096;
 
@@ -36,6 +41,8 @@ pub struct Workbench {
     stage: Arc<Stage>,
     views: Arc<Views>,
     pages: Arc<Semaphore>,
+    /// Plans are played one at a time.
+    ticks: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
@@ -51,6 +58,7 @@ impl Workbench {
             stage: Arc::default(),
             views: Arc::new(Views::new()),
             pages: Arc::new(Semaphore::new(MOST_PAGES)),
+            ticks: Arc::new(Semaphore::new(1)),
             closing: CancellationToken::new(),
         })
     }
@@ -80,10 +88,15 @@ impl Workbench {
             // Streams of events end, which have no end of their own.
             closing.cancel();
         };
-        let served = axum::serve(listener, self.router())
-            .with_graceful_shutdown(until)
-            .await;
+        let serving = axum::serve(listener, self.router()).with_graceful_shutdown(until);
+        let closing = self.closing.clone();
+        let served = tokio::select! {
+            served = serving.into_future() => served,
+            // A page that reads nothing does not hold up the end.
+            () = async { closing.cancelled().await; sleep(LAST_REQUESTS).await } => Ok(()),
+        };
         looking.abort();
+        self.stage.clear();
         self.bench.end().await;
         served
     }
@@ -98,6 +111,8 @@ impl Workbench {
             .route("/api/candidates/{id}", post(control::candidate))
             .route("/api/store", post(control::store))
             .route("/api/reset", post(control::reset))
+            .route("/api/scenario", post(control::scenario))
+            .route("/api/ticks", get(ticks::plans).post(ticks::played))
             .method_not_allowed_fallback(async || {
                 Refusal::new(
                     StatusCode::METHOD_NOT_ALLOWED,
@@ -113,10 +128,10 @@ impl Workbench {
 
 /// All that a page is shown, once.
 async fn state(State(app): State<Workbench>) -> Json<Value> {
-    let record = Eye::default().record(&app.bench).await;
+    let record = app.views.record(&app.bench).await;
     let events = app.bench.world.journal.since(0, stream::MOST_EVENTS).events;
     Json(json!({
-        "about": view::about(&app.bench, &app.stage),
+        "about": view::about(&app.bench),
         "state": view::state(&app.bench, &app.stage, &record),
         "events": events,
     }))

@@ -1,6 +1,6 @@
 //! [`Journal`]: what happened on the bench, in a ring of fixed size that pages read at their own pace.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ impl Event {
         }
     }
 
-    pub(crate) fn detail(mut self, detail: impl ToString) -> Self {
+    pub(crate) fn detail(mut self, detail: &impl ToString) -> Self {
         self.detail = Some(detail.to_string());
         self
     }
@@ -64,6 +64,8 @@ struct Ring {
     events: VecDeque<Event>,
     last: u64,
     volume: u64,
+    /// How often each action was noted.
+    counts: BTreeMap<&'static str, u64>,
     began: Instant,
 }
 
@@ -74,6 +76,7 @@ impl Journal {
                 events: VecDeque::with_capacity(KEPT),
                 last: 0,
                 volume: 1,
+                counts: BTreeMap::new(),
                 began: Instant::now(),
             }),
         }
@@ -87,6 +90,7 @@ impl Journal {
     pub(crate) fn note(&self, mut event: Event) {
         let mut ring = self.ring();
         ring.last += 1;
+        *ring.counts.entry(event.action).or_default() += 1;
         event.seq = ring.last;
         event.at_ms = millis(ring.began.elapsed());
         if ring.events.len() == KEPT {
@@ -98,6 +102,11 @@ impl Journal {
     /// The number of the last event.
     pub(crate) fn last(&self) -> u64 {
         self.ring().last
+    }
+
+    /// How often each action was noted since the journal was cleared, also those that are not kept any more.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.ring().counts.clone()
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -123,6 +132,7 @@ impl Journal {
         let mut ring = self.ring();
         ring.events.clear();
         ring.volume += 1;
+        ring.counts.clear();
         ring.began = Instant::now();
     }
 }

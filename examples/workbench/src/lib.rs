@@ -13,7 +13,7 @@
 //! | `journal` | what has happened |
 //! | `settings` | what can be set, and in which range |
 //! | `bench` | what can be done |
-//! | `scenario` | stories that do it by themselves |
+//! | `scenario`, `script` | stories that do it by themselves |
 //! | `view`, `http` | what pages see, and how |
 //! | `ticks` | the same under paused time, in ticks: a table, and a player |
 
@@ -25,6 +25,7 @@ mod life;
 mod reach;
 mod resource;
 mod scenario;
+mod script;
 mod settings;
 mod site;
 pub mod ticks;

@@ -133,11 +133,11 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
             };
             context.note(Event {
                 fence: Some(fence.get()),
-                ..Event::new(what, "stale").detail(reason.as_str())
+                ..Event::new(what, "stale").detail(&reason.as_str())
             });
         }
         Err(LeaderError::Backend { kind, .. }) => {
-            context.note(Event::new("gave_up", kind.as_str()))
+            context.note(Event::new("gave_up", kind.as_str()));
         }
         // The engine's own event says so.
         Ok(_) | Err(LeaderError::ShutDown) => {}
@@ -178,7 +178,7 @@ fn write(context: &Context, lease: &LeaseHandle) {
         .write(world.journal.now_ms(), context.id, lease);
     let event = match written {
         Ok(()) => Event::new("write", "accepted"),
-        Err(stale) => Event::new("write", "refused").detail(stale.seen),
+        Err(stale) => Event::new("write", "refused").detail(&stale.seen),
     };
     context.note(Event {
         slot: Some(lease.slot()),
@@ -224,19 +224,21 @@ fn told(context: &Context, event: LeaderEvent) -> Event {
         LeaderEvent::Skipped { holder, .. } => {
             let skipped = Event::new("skipped", "held");
             match holder {
-                Some(holder) => skipped.detail(holder.as_str()),
+                Some(holder) => skipped.detail(&holder.as_str()),
                 None => skipped,
             }
         }
-        LeaderEvent::Failed { step, kind, .. } => Event::new("failed", kind.as_str()).detail(step),
-        LeaderEvent::Missed { count, .. } => Event::new("missed", "ok").detail(count),
-        other => Event::new("other", "ok").detail(format!("{other:?}")),
+        LeaderEvent::Failed { step, kind, .. } => Event::new("failed", kind.as_str()).detail(&step),
+        LeaderEvent::Missed { count, .. } => Event::new("missed", "ok").detail(&count),
+        other => Event::new("other", "ok").detail(&format!("{other:?}")),
     }
 }
 
 fn failure(error: &LeaderError) -> Event {
     match error {
-        LeaderError::Backend { step, kind, .. } => Event::new("failed", kind.as_str()).detail(step),
+        LeaderError::Backend { step, kind, .. } => {
+            Event::new("failed", kind.as_str()).detail(&step)
+        }
         other => Event::new("failed", "other").detail(other),
     }
 }

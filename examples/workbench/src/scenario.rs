@@ -1,16 +1,123 @@
-//! [`Stage`]: scenarios that play on the bench, one at a time.
+//! [`Stage`]: where scenarios play, one at a time, and how far the present one has come.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use leader_core::CancellationToken;
+use leader_tests::Server;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use crate::bench::Bench;
+use crate::script::{Act, Script};
+use crate::settings::Settings;
 
 #[derive(Debug, Default)]
-pub(crate) struct Stage;
+pub(crate) struct Stage {
+    playing: Mutex<Option<Playing>>,
+}
+
+#[derive(Debug)]
+struct Playing {
+    script: Script,
+    step: u32,
+    end: Option<Result<(), String>>,
+    /// Cancelled: it ends, and with it the servers that it has brought.
+    cleared: CancellationToken,
+}
 
 impl Stage {
-    pub(crate) fn view(&self) -> Value {
-        json!(null)
+    fn playing(&self) -> MutexGuard<'_, Option<Playing>> {
+        self.playing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn programme(&self) -> Value {
-        json!([])
+    /// Every scenario, and why it cannot be played, if it cannot.
+    pub(crate) fn programme() -> Value {
+        let servers = Server::can_be_started();
+        let item = |script: &Script| {
+            let why = servers.as_ref().err().filter(|_| script.needs_servers());
+            json!({ "name": script.name(), "unavailable": why })
+        };
+        Script::ALL.iter().map(item).collect()
+    }
+
+    /// How far the present one has come.
+    pub(crate) fn view(&self) -> Value {
+        let playing = self.playing();
+        let Some(playing) = playing.as_ref() else {
+            return Value::Null;
+        };
+        json!({
+            "name": playing.script.name(),
+            "step": playing.step,
+            "steps": playing.script.steps(),
+            "over": playing.end.is_some(),
+            "failure": playing.end.as_ref().and_then(|end| end.as_ref().err()),
+        })
+    }
+
+    /// Plays `script` from its beginning, in place of what plays now.
+    pub(crate) async fn play(
+        self: &Arc<Self>,
+        bench: &Arc<Bench>,
+        script: Script,
+    ) -> Result<(), String> {
+        if script.needs_servers() {
+            Server::can_be_started()?;
+        }
+        self.clear();
+        let cleared = CancellationToken::new();
+        *self.playing() = Some(Playing {
+            script,
+            step: 0,
+            end: None,
+            cleared: cleared.clone(),
+        });
+        bench.lay_out(None, Settings::default()).await;
+        let act = Act::new(bench.clone(), self.clone());
+        // On a thread of its own: the harness of the servers is not made to be sent from one to another.
+        let runtime = Handle::current();
+        let playing = tokio::task::spawn_blocking(move || {
+            runtime.block_on(cleared.run_until_cancelled(script.play(act)))
+        });
+        let stage = self.clone();
+        tokio::spawn(async move {
+            let end = match playing.await {
+                Ok(Some(end)) => end,
+                Ok(None) => return,
+                // The harness of the servers panics where it cannot go on.
+                Err(error) => Err(panic_text(error)),
+            };
+            stage.end(end);
+        });
+        Ok(())
+    }
+
+    pub(crate) fn step(&self, step: u32) {
+        if let Some(playing) = self.playing().as_mut() {
+            playing.step = step;
+        }
+    }
+
+    pub(crate) fn end(&self, end: Result<(), String>) {
+        if let Some(playing) = self.playing().as_mut() {
+            playing.end.get_or_insert(end);
+        }
+    }
+
+    /// Nothing plays any more.
+    pub(crate) fn clear(&self) {
+        if let Some(playing) = self.playing().take() {
+            playing.cleared.cancel();
+        }
+    }
+}
+
+fn panic_text(error: tokio::task::JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else {
+        return "it was stopped".to_owned();
+    };
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(_) => "it could not go on".to_owned(),
     }
 }

@@ -1,11 +1,12 @@
 //! [`Views`]: what pages are shown, looked up once for all of them however many are open.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leader_core::{Elector, ElectorExt, LeaderError};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::bench::Bench;
@@ -24,12 +25,14 @@ const STILL: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct Views {
     latest: watch::Sender<Arc<str>>,
+    eye: Mutex<Eye>,
 }
 
 impl Views {
     pub(crate) fn new() -> Self {
         Self {
             latest: watch::Sender::new(Arc::from("null")),
+            eye: Mutex::default(),
         }
     }
 
@@ -38,21 +41,25 @@ impl Views {
         self.latest.subscribe()
     }
 
+    /// The store's record, as it is now.
+    pub(crate) async fn record(&self, bench: &Bench) -> Value {
+        self.eye.lock().await.record(bench).await
+    }
+
     /// Looks at the bench again and again, while any page is open.
     pub(crate) async fn look(&self, bench: &Bench, stage: &Stage) {
-        let mut eye = Eye::default();
         let mut ticks = interval(FRAME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut shown, mut still, mut pages) = (0, 0, 0);
+        let (mut seen, mut still, mut pages) = (0, 0, 0);
         loop {
             ticks.tick().await;
             let before = std::mem::replace(&mut pages, self.latest.receiver_count());
             if pages == 0 {
                 continue;
             }
-            let record = eye.record(bench).await;
+            let record = self.record(bench).await;
             let last = bench.world.journal.last();
-            let quiet = last == shown && record["holders"].as_array().is_some_and(Vec::is_empty);
+            let quiet = last == seen && record["holders"].as_array().is_some_and(Vec::is_empty);
             // A new page is shown something at once.
             still = if quiet && pages <= before {
                 still + 1
@@ -60,9 +67,9 @@ impl Views {
                 0
             };
             if still % STILL == 0 {
-                shown = last;
-                let state = state(bench, stage, &record);
-                self.latest.send_replace(Arc::from(state.to_string()));
+                seen = last;
+                let shown = state(bench, stage, &record).to_string();
+                self.latest.send_replace(Arc::from(shown));
             }
         }
     }
@@ -70,13 +77,19 @@ impl Views {
 
 /// Looks at the store's record, over connections of its own.
 #[derive(Default)]
-pub(crate) struct Eye {
+struct Eye {
     link: watch::Sender<Link>,
     elector: Option<(Arc<Site>, Arc<dyn Elector>)>,
 }
 
+impl fmt::Debug for Eye {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Eye").finish_non_exhaustive()
+    }
+}
+
 impl Eye {
-    pub(crate) async fn record(&mut self, bench: &Bench) -> Value {
+    async fn record(&mut self, bench: &Bench) -> Value {
         match self.holders(bench).await {
             Ok(holders) => holders,
             Err(LeaderError::Backend { kind, .. }) => {
@@ -115,6 +128,7 @@ pub(crate) fn state(bench: &Bench, stage: &Stage, record: &Value) -> Value {
     json!({
         "now_ms": world.journal.now_ms(),
         "last": world.journal.last(),
+        "counts": world.journal.counts(),
         "candidates": rows.collect::<Vec<_>>(),
         "store": { "kind": site.place.kind(), "nodes": nodes.collect::<Vec<_>>() },
         "record": record,
@@ -125,13 +139,13 @@ pub(crate) fn state(bench: &Bench, stage: &Stage, record: &Value) -> Value {
 }
 
 /// What stays as it is while the workbench runs.
-pub(crate) fn about(bench: &Bench, stage: &Stage) -> Value {
+pub(crate) fn about(bench: &Bench) -> Value {
     let range = |(field, range): &(&str, std::ops::RangeInclusive<u64>)| {
         ((*field).to_owned(), json!([range.start(), range.end()]))
     };
     json!({
         "name": bench.world.name,
         "ranges": RANGES.iter().map(range).collect::<serde_json::Map<_, _>>(),
-        "scenarios": stage.programme(),
+        "scenarios": Stage::programme(),
     })
 }

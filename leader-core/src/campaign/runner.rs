@@ -164,10 +164,11 @@ where
             Ok(ended) => ended,
             Err(panic) => Some(body::panicked(panic)),
         };
-        let valid = tenure.close();
+        let now = Instant::now();
+        let valid = tenure.close(now);
         let by_itself = !tenure.is_stopping();
         self.shared.phase(CampaignPhase::Releasing);
-        let released = lease.end().await;
+        let released = lease.end(now).await;
         let asked = tenure.is_stopping();
         if let Some(end @ (BodyEnd::Failed(_) | BodyEnd::Panicked(_))) = &ended {
             quietly(|| {

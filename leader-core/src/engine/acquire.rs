@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::MutexGuard;
 use tokio::time::{Instant, timeout_at};
 
+use super::backoff::Backoff;
 use super::meter::Held;
-use super::queue::{Full, Queue};
+use super::queue::{Full, Queue, Talk};
 use super::tenure::{Tenure, Times, kept, validity};
 use super::{Engine, far_from};
 use crate::error::{BackendKind, LeaderError, Step};
@@ -19,9 +21,8 @@ use crate::options::LeaseOptions;
 use crate::outcome::{Acquisition, Skipped};
 use crate::span::Around;
 use crate::store::{Claim, ClaimReply, LeaseStore, Revision, StoreError};
+use crate::token::FencingToken;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Waits that end within this time of each other rest on one answer: however many give up, they ask twenty times a
 /// second at most.
 const SHARED: Duration = Duration::from_millis(50);
@@ -32,7 +33,7 @@ impl<S: LeaseStore> Engine<S> {
         name: &LockName,
         options: &LeaseOptions,
     ) -> Result<Acquisition, LeaderError> {
-        if self.closing.is_cancelled() {
+        if self.is_closing() {
             return Err(LeaderError::ShutDown);
         }
         let runtime = self.runtime()?;
@@ -48,16 +49,133 @@ impl<S: LeaseStore> Engine<S> {
             () = self.closing.cancelled() => Err(LeaderError::ShutDown),
         };
         drop(attempt);
+        self.acquired(name, &label, acquired)
+    }
+
+    /// As [`acquire`](Self::acquire), without waiting: `None` when this cannot be done, in which case nothing has been.
+    pub(super) fn acquire_now(
+        self: &Arc<Self>,
+        name: &LockName,
+        options: &LeaseOptions,
+    ) -> Option<Result<Acquisition, LeaderError>> {
+        let waits = !options.wait().is_zero();
+        let others_first = self.courtesy.until(name).is_some()
+            || self.settlements.has(name)
+            || (waits && self.queues.has(name, options.slots()));
+        if self.is_closing() || others_first {
+            return None;
+        }
+        let runtime = self.runtime().ok()?;
+        let now = Instant::now();
+        let claim = self.new_claim(name, options, now);
+        let reply = self.store.claim_now(&claim, now)?;
+        // Who waits begins with a claim of its own, and a token that was given up is no use to anybody.
+        if matches!(reply, ClaimReply::Taken { .. } if waits) || reply == ClaimReply::Ended {
+            return None;
+        }
+        let label = Label::new(name, options);
+        let _standing = self.meter.standing(&label);
+        let span = Around::standing(&label, &self.node_id, options.slots());
+        match reply {
+            ClaimReply::Granted { slot, fence } => {
+                let grant = Grant {
+                    claim,
+                    slot,
+                    fence,
+                    sent: now,
+                    // The store went by the same look at the clock.
+                    answered: now,
+                    begun: now,
+                    freed: None,
+                    uncertain: false,
+                };
+                let lease = span.inside(|| self.grant(grant, label, options, runtime));
+                if !self.is_closing() {
+                    return Some(Ok(Acquisition::Elected(lease)));
+                }
+                let label = lease.tenure().label.clone();
+                Some(self.acquired(name, &label, Ok(Acquisition::Elected(lease))))
+            }
+            ClaimReply::Taken {
+                retry_after,
+                holder,
+                ..
+            } => {
+                let skipped = Skipped::new(holder, Some(retry_after));
+                Some(self.acquired(name, &label, Ok(Acquisition::Skipped(skipped))))
+            }
+            ClaimReply::Ended => None,
+        }
+    }
+
+    fn new_claim(&self, name: &LockName, options: &LeaseOptions, now: Instant) -> Claim {
+        let token = self.tokens.fresh(now);
+        Claim::new(name.clone(), self.node_id.clone(), token, options.lease())
+            .of_slots(options.slots())
+    }
+
+    /// What an attempt comes to, told.
+    fn acquired(
+        &self,
+        name: &LockName,
+        label: &Label,
+        acquired: Result<Acquisition, LeaderError>,
+    ) -> Result<Acquisition, LeaderError> {
         // Elected while the elector shut down: whoever swept up the leases may not have seen this one.
         let acquired = match acquired {
-            Ok(Acquisition::Elected(_)) if self.closing.is_cancelled() => {
-                Err(LeaderError::ShutDown)
-            }
+            Ok(Acquisition::Elected(_)) if self.is_closing() => Err(LeaderError::ShutDown),
             acquired => acquired,
         };
-        self.tell_acquired(name, &label, &acquired);
+        self.tell_acquired(name, label, &acquired);
         acquired
     }
+
+    /// A grant becomes a lease.
+    fn grant(
+        self: &Arc<Self>,
+        grant: Grant,
+        label: Label,
+        options: &LeaseOptions,
+        runtime: Handle,
+    ) -> Lease {
+        let (claim, sent, now) = (grant.claim, grant.sent, grant.answered);
+        let lease = claim.lease;
+        let times = Times::new(lease, sent, now);
+        let held = Held::begin(&label, grant.begun, grant.freed);
+        let tenure = Tenure::new(
+            self.next_key(),
+            self.id,
+            TenureId {
+                name: claim.name,
+                node_id: claim.node_id,
+                slot: grant.slot,
+                fence: grant.fence,
+            },
+            claim.token,
+            grant.uncertain,
+            options,
+            (label, held),
+            (now, times),
+            runtime,
+            self.clone(),
+        );
+        self.hold(Arc::new(tenure))
+    }
+}
+
+/// A claim that was granted, and when.
+struct Grant {
+    claim: Claim,
+    slot: u32,
+    fence: FencingToken,
+    /// Taken before the request was sent: the lease is counted from here.
+    sent: Instant,
+    answered: Instant,
+    begun: Instant,
+    /// When the slot became free, where a release was told.
+    freed: Option<Instant>,
+    /// An earlier claim of the token may still arrive.
+    uncertain: bool,
 }
 
 /// One attempt to be elected. Dropped before its end, it undoes what its claims may have done.
@@ -91,18 +209,12 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         runtime: Handle,
     ) -> Self {
         let now = Instant::now();
-        let claim = Claim::new(
-            name.clone(),
-            engine.node_id.clone(),
-            engine.tokens.fresh(),
-            options.lease(),
-        );
         Self {
             engine,
             label,
             options,
             runtime,
-            claim: claim.of_slots(options.slots()),
+            claim: engine.new_claim(name, options, now),
             begun: now,
             deadline: far_from(now, options.wait()),
             uncertain: false,
@@ -112,8 +224,9 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     }
 
     async fn run(&mut self) -> Result<Acquisition, LeaderError> {
+        // What talks to the store is boxed: all who wait in a queue would have the whole of it in their own future.
         let acquired = if self.options.wait().is_zero() {
-            self.ask_once().await
+            Box::pin(self.ask_once()).await
         } else {
             self.stand().await
         };
@@ -131,16 +244,26 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         })
     }
 
-    /// Waits in the queue, and asks whenever that is worth it, for the last time at the deadline.
+    /// Waits in the queue, and talks to the store as its first, or once the wait is over.
     async fn stand(&mut self) -> Result<Acquisition, StoreError> {
         let engine = self.engine;
-        let name = self.claim.name.clone();
-        let place = engine.queues.enter(&name, self.claim.slots);
+        let place = engine.queues.enter(&self.claim.name, self.claim.slots);
         let queue = &place.queue;
-        let Ok(mut talk) = timeout_at(self.deadline, queue.talk.lock()).await else {
-            return self.last_call(queue).await;
-        };
-        let mut pause = FIRST_PAUSE;
+        match timeout_at(self.deadline, queue.talk.lock()).await {
+            Ok(talk) => Box::pin(self.talk(queue, talk)).await,
+            Err(_) => Box::pin(self.last_call(queue)).await,
+        }
+    }
+
+    /// Asks whenever that is worth it, for the last time at the deadline.
+    async fn talk(
+        &mut self,
+        queue: &Queue,
+        mut talk: MutexGuard<'_, Talk>,
+    ) -> Result<Acquisition, StoreError> {
+        let engine = self.engine;
+        let name = self.claim.name.clone();
+        let mut backoff = Backoff::of_a_step();
         loop {
             if let Some(until) = engine.courtesy.until(&name) {
                 tokio::time::sleep_until(until.min(self.deadline)).await;
@@ -164,7 +287,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                         return Ok(Acquisition::Elected(lease));
                     }
                     Ok(Answer::Full(full)) => {
-                        pause = FIRST_PAUSE;
+                        backoff = Backoff::of_a_step();
                         queue.note(asked, Ok(full.clone()));
                         if last {
                             return Ok(skipped(&full));
@@ -180,8 +303,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                             return Err(error);
                         }
                         engine.tell_asking_again(self.label, &error);
-                        tokio::time::sleep_until(self.deadline.min(now + pause)).await;
-                        pause = (pause * 2).min(LONGEST_PAUSE);
+                        tokio::time::sleep_until(self.deadline.min(now + backoff.take())).await;
                         continue;
                     }
                 }
@@ -264,7 +386,9 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         let earlier = std::mem::replace(&mut self.uncertain, true);
         self.last_sent = sent;
         let limit = limit.min(sent + command_timeout);
-        let Ok(reply) = timeout_at(limit, engine.store.claim(&self.claim)).await else {
+        // Boxed, as is a watch: all who wait in a queue would have the whole of it in their own future.
+        let claim = Box::pin(engine.store.claim(&self.claim));
+        let Ok(reply) = timeout_at(limit, claim).await else {
             return Err(StoreError::no_answer(limit - sent));
         };
         let reply = match reply {
@@ -284,29 +408,20 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                 ))
             }
             ClaimReply::Granted { slot, fence } => {
-                let id = TenureId {
-                    name: self.claim.name.clone(),
-                    node_id: self.claim.node_id.clone(),
+                let grant = Grant {
+                    claim: self.claim.clone(),
                     slot,
                     fence,
+                    sent,
+                    answered: now,
+                    begun: self.begun,
+                    freed: self.freed,
+                    uncertain: earlier,
                 };
-                let lease = self.claim.lease;
-                let times = Times::new(engine.base, sent + validity(lease), now + kept(lease));
-                let held = Held::begin(self.label, self.begun, self.freed);
-                let tenure = Tenure::new(
-                    engine.next_key(),
-                    engine.id,
-                    id,
-                    self.claim.token,
-                    earlier,
-                    self.options,
-                    (self.label.clone(), held),
-                    (now, times),
-                    self.runtime.clone(),
-                    engine.clone(),
-                );
+                let (label, runtime) = (self.label.clone(), self.runtime.clone());
+                let lease = engine.grant(grant, label, self.options, runtime);
                 self.uncertain = false;
-                Ok(Answer::Elected(engine.hold(Arc::new(tenure))))
+                Ok(Answer::Elected(lease))
             }
             ClaimReply::Taken {
                 retry_after,
@@ -323,7 +438,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
             ClaimReply::Ended => {
                 // Only a store that mixes up tokens answers this to an attempt that goes on. With a fresh token the
                 // next claim is a new one.
-                let ended = std::mem::replace(&mut self.claim.token, engine.tokens.fresh());
+                let ended = std::mem::replace(&mut self.claim.token, engine.tokens.fresh(now));
                 self.uncertain = false;
                 engine.abandon(
                     &self.claim.name,

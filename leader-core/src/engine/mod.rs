@@ -3,11 +3,15 @@
 //! | part | what it does |
 //! |---|---|
 //! | `acquire` | one attempt, from its first claim to a lease, a skip or an error |
+//! | `backoff` | how long to wait before a store that failed is tried again |
 //! | `queue` | who waits for the same name, and when asking again is worth it |
 //! | `tenure` | one grant to its end: its deadline and its phase |
+//! | `holdings` | what is held at the moment |
 //! | `extension` | one request to extend one lease or many |
 //! | `keeper` | extends leases in the background, and notices deadlines |
 //! | `release` | gives slots back, now or behind |
+//! | `settlements` | which releases the next attempt waits for |
+//! | `courtesy` | who goes first after a release |
 //! | `shutdown` | ends everything within a bound |
 //! | `tell` | tells what happens: spans, events, metrics |
 //! | `meter` | what is counted and measured |
@@ -15,20 +19,23 @@
 
 mod acquire;
 pub(crate) mod background;
+mod backoff;
 pub(crate) mod chance;
+mod courtesy;
 mod extension;
+mod holdings;
 mod keeper;
 mod meter;
 mod queue;
 mod release;
+mod settlements;
 mod shutdown;
 mod tell;
 mod tenure;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -38,10 +45,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::background::{Background, Tokens};
+use self::courtesy::Courtesy;
+use self::holdings::Holdings;
 use self::keeper::Keepers;
 use self::meter::Meter;
 use self::queue::Queues;
-use self::release::{Courtesy, Settlements};
+use self::settlements::Settlements;
 pub(crate) use self::tell::quietly;
 pub use self::tenure::BoxFuture;
 use self::tenure::Steward;
@@ -90,7 +99,7 @@ impl<S: LeaseStore> StoreElector<S> {
     #[must_use]
     pub fn footprint(&self) -> crate::testing::Footprint {
         crate::testing::Footprint {
-            held: self.engine.held().len(),
+            held: self.engine.held.len(),
             queues: self.engine.queues.len(),
             keepers: self.engine.keepers.len(),
             settling: self.engine.settlements.len(),
@@ -101,9 +110,9 @@ impl<S: LeaseStore> StoreElector<S> {
     /// The tenures that are valid by the last look at the clock, for an elector that loses them at a word.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn tenures_in_force(&self) -> Vec<Arc<Tenure>> {
-        let held = self.engine.held();
-        let in_force = |tenure: &&Arc<Tenure>| tenure.phase_now() == Phase::Held;
-        held.values().filter(in_force).cloned().collect()
+        let mut held = self.engine.held.all();
+        held.retain(|tenure| tenure.phase_now() == Phase::Held);
+        held
     }
 }
 
@@ -198,15 +207,15 @@ impl<S: LeaseStore> StoreElectorBuilder<S> {
                 grace: self.shutdown_grace,
                 tokens: self.tokens,
                 background: self.background,
-                base: Instant::now(),
                 last_key: AtomicU64::new(0),
-                held: Mutex::default(),
+                held: Holdings::default(),
                 let_go: Notify::new(),
                 queues: Queues::default(),
                 keepers: Keepers::default(),
                 settlements: Arc::default(),
                 courtesy: Arc::default(),
                 tracker: TaskTracker::new(),
+                is_closing: AtomicBool::new(false),
                 closing: CancellationToken::new(),
                 closed: CancellationToken::new(),
                 meter: Meter::default(),
@@ -233,6 +242,14 @@ impl<S: LeaseStore> Elector for StoreElector<S> {
         Box::pin(self.engine.acquire(name, options))
     }
 
+    fn acquire_now(
+        &self,
+        name: &LockName,
+        options: &LeaseOptions,
+    ) -> Option<Result<Acquisition, LeaderError>> {
+        self.engine.acquire_now(name, options)
+    }
+
     fn inspect<'a>(
         &'a self,
         name: &'a LockName,
@@ -257,7 +274,7 @@ impl<S: LeaseStore> Elector for StoreElector<S> {
     }
 
     fn examine(&self) -> Health {
-        let held: Vec<_> = self.engine.held().values().cloned().collect();
+        let held = self.engine.held.all();
         Health::of(held.iter().filter_map(|tenure| tenure.unproved()).collect())
     }
 
@@ -289,12 +306,9 @@ pub(crate) struct Engine<S> {
     grace: Duration,
     tokens: Tokens,
     background: Background,
-    /// Deadlines are kept as nanoseconds after this.
-    base: Instant,
     last_key: AtomicU64,
-    /// Every tenure from its grant until its release is over, in the order of the grants.
-    held: Mutex<BTreeMap<u64, Arc<Tenure>>>,
-    /// Rung whenever a tenure leaves `held`.
+    held: Holdings,
+    /// Rung whenever a tenure leaves `held` during a shutdown.
     let_go: Notify,
     queues: Queues,
     keepers: Keepers,
@@ -302,6 +316,8 @@ pub(crate) struct Engine<S> {
     courtesy: Arc<Courtesy>,
     /// Background releases.
     tracker: TaskTracker,
+    /// Set when a shutdown begins.
+    is_closing: AtomicBool,
     /// Fired when a shutdown begins.
     closing: CancellationToken,
     /// Fired when the store has been closed: nothing is sent to it from then on.
@@ -321,13 +337,19 @@ impl<S: LeaseStore> Engine<S> {
         self.last_key.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Tenure>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A shutdown has begun. Whatever is done before this is read is seen by the shutdown, or sees it.
+    fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
     }
 
-    /// A grant becomes a lease.
+    fn begin_closing(&self) {
+        self.is_closing.store(true, Ordering::Release);
+        self.closing.cancel();
+    }
+
+    /// A tenure is held from now on.
     fn hold(self: &Arc<Self>, tenure: Arc<Tenure>) -> Lease {
-        self.held().insert(tenure.key, tenure.clone());
+        self.held.add(tenure.clone());
         self.tell_elected(&tenure);
         if tenure.auto_extend {
             self.keep(&tenure);
@@ -335,14 +357,10 @@ impl<S: LeaseStore> Engine<S> {
         Lease::new(tenure)
     }
 
-    fn is_held(&self, tenure: &Tenure) -> bool {
-        self.held().contains_key(&tenure.key)
-    }
-
     /// Whether the tenure was there to be forgotten.
     fn forget(&self, tenure: &Tenure) -> bool {
-        let forgotten = self.held().remove(&tenure.key).is_some();
-        if forgotten {
+        let forgotten = self.held.remove(tenure);
+        if forgotten && self.is_closing() {
             self.let_go.notify_waiters();
         }
         forgotten
@@ -355,7 +373,7 @@ impl<S: LeaseStore> Engine<S> {
         name: &LockName,
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, LeaderError> {
-        if self.closing.is_cancelled() {
+        if self.is_closing() {
             return Err(LeaderError::ShutDown);
         }
         here()?;
@@ -382,6 +400,10 @@ impl<S: LeaseStore> Steward for Engine<S> {
         tenure: Arc<Tenure>,
     ) -> BoxFuture<'static, Result<(), LeaderError>> {
         Box::pin(async move { self.end(&tenure).await })
+    }
+
+    fn release_now(&self, tenure: &Arc<Tenure>, now: Instant) -> Option<Result<(), LeaderError>> {
+        self.end_now(tenure, now)
     }
 
     fn release_behind(self: Arc<Self>, tenure: &Arc<Tenure>) {

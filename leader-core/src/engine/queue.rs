@@ -2,13 +2,14 @@
 //! the first of them talks to the store.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::backoff::Backoff;
 use super::chance;
 use super::tell::tell_no_hints;
 use crate::hints::{HintSender, Hints, News, hints};
@@ -24,11 +25,18 @@ type ByName = HashMap<LockName, Vec<(u32, Arc<Queue>)>>;
 #[derive(Default)]
 pub(crate) struct Queues {
     by_name: Mutex<ByName>,
+    /// How many names there are, so that a run that nobody waits for takes no lock.
+    names: AtomicUsize,
 }
 
 impl Queues {
     fn lock(&self) -> MutexGuard<'_, ByName> {
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn are_empty(&self) -> bool {
+        self.names.load(Ordering::Acquire) == 0
     }
 
     pub(crate) fn enter(&self, name: &LockName, slots: u32) -> Place<'_> {
@@ -41,6 +49,7 @@ impl Queues {
             queues.push((slots, queue.clone()));
             queue
         };
+        self.names.store(by_name.len(), Ordering::Release);
         Place {
             queues: self,
             name: name.clone(),
@@ -48,9 +57,22 @@ impl Queues {
         }
     }
 
+    /// Whether somebody waits for `name` among those who ask for this many slots.
+    pub(crate) fn has(&self, name: &LockName, slots: u32) -> bool {
+        if self.are_empty() {
+            return false;
+        }
+        let by_name = self.lock();
+        let queues = by_name.get(name);
+        queues.is_some_and(|queues| queues.iter().any(|(of, _)| *of == slots))
+    }
+
     /// Tells the waiters of `name` in this process about a release by this process, which needs no detour through the
     /// store.
     pub(crate) fn tell(&self, name: &LockName, hint: Hint) {
+        if self.are_empty() {
+            return;
+        }
         if let Some(queues) = self.lock().get(name) {
             for (_, queue) in queues {
                 queue.sender.push(hint);
@@ -89,6 +111,7 @@ impl Drop for Place<'_> {
             queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &self.queue));
             if queues.is_empty() {
                 by_name.remove(&self.name);
+                self.queues.names.store(by_name.len(), Ordering::Release);
             }
         }
     }
@@ -179,12 +202,12 @@ impl Queue {
         let mut freed = None;
         // So that the waiters of many processes do not ask in the same instant.
         let jitter = Duration::from_millis(1) + chance::below(MAX_JITTER, full.revision.get());
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             if talk.watching.is_none() {
                 let asked = Instant::now();
                 let limit = deadline.min(asked + command_timeout);
-                let watch = store.watch(name, full.revision, self.sender.clone());
+                let watch = Box::pin(store.watch(name, full.revision, self.sender.clone()));
                 // Hints only ever shorten the sleep; without them the times below still hold.
                 match tokio::time::timeout_at(limit, watch).await {
                     Ok(Ok(watching)) => {
@@ -212,8 +235,8 @@ impl Queue {
                     }
                 },
                 // A store that could not tell may be able to a little later.
-                () = tokio::time::sleep(pause), if talk.watching.is_none() => {
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                () = tokio::time::sleep(backoff.pause()), if talk.watching.is_none() => {
+                    backoff.take();
                 }
                 () = tokio::time::sleep_until(wake) => {
                     let now = Instant::now();

@@ -1,15 +1,16 @@
 //! Letting go: of a tenure, and of an attempt whose answer was not seen. What cannot be finished at once goes on in
 //! the background, and the next attempt at the same name waits for it.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
+use super::backoff::Backoff;
+use super::courtesy::Courtesy;
+use super::settlements::{Settlements, Settling};
 use super::tenure::{Phase, Tenure, kept};
 use super::{Engine, here};
 use crate::error::{LeaderError, LossReason, Step};
@@ -21,9 +22,6 @@ use crate::token::Token;
 /// For how long a store refuses claims of a token that was ended while one might be on its way: far longer than any
 /// client or network keeps a request.
 const MARK: Duration = Duration::from_secs(60);
-
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 impl<S: LeaseStore> Engine<S> {
     /// One try to end a closed tenure; if the store does not confirm, more of them in the background.
@@ -38,11 +36,8 @@ impl<S: LeaseStore> Engine<S> {
         let _ = tokio::time::timeout(limit, tenure.gate.acquire()).await;
         match self.send_end(tenure).await {
             Ok(reply) => {
-                self.ended(tenure, Some(reply));
-                match reply {
-                    ReleaseReply::Released { .. } => Ok(()),
-                    ReleaseReply::NotHeld(reason) => Err(tenure.lost_error(reason)),
-                }
+                self.ended(tenure, reply, Instant::now());
+                answer(tenure, reply)
             }
             Err(error) => {
                 self.failed(Step::Release, tenure, &error);
@@ -56,21 +51,33 @@ impl<S: LeaseStore> Engine<S> {
         }
     }
 
+    /// As [`end`](Self::end), without waiting, if the store can and no extension is in flight.
+    pub(super) fn end_now(&self, tenure: &Tenure, now: Instant) -> Option<Result<(), LeaderError>> {
+        self.keepers.leave(tenure);
+        if tenure.gate.available_permits() == 0 {
+            return None;
+        }
+        let reply = self.send_end_now(tenure, now)?;
+        self.ended(tenure, reply, now);
+        Some(answer(tenure, reply))
+    }
+
     /// Ends a tenure from where nothing can be awaited.
     pub(super) fn end_behind(self: &Arc<Self>, tenure: &Arc<Tenure>) {
         self.keepers.leave(tenure);
-        if !self.is_held(tenure) {
+        if !self.held.has(tenure) {
             return;
         }
+        let now = Instant::now();
         let over = match tenure.phase_now() {
             Phase::Lost(LossReason::Taken | LossReason::Deleted) => true,
-            _ => Instant::now() >= tenure.times.store_end(),
+            _ => now >= tenure.times.store_end(),
         };
         // A claim that may still arrive has to find a mark, also when the lease itself is over.
         if self.closed.is_cancelled() || (over && !tenure.uncertain) {
-            self.ended(tenure, None);
-        } else if let Some(reply) = self.end_now(tenure) {
-            self.ended(tenure, Some(reply));
+            self.forget(tenure);
+        } else if let Some(reply) = self.send_end_now(tenure, now) {
+            self.ended(tenure, reply, now);
         } else {
             let settling = Settlements::begin(&self.settlements, &tenure.id.name);
             let ending = Ending {
@@ -84,8 +91,9 @@ impl<S: LeaseStore> Engine<S> {
                     until = until.max(Instant::now() + kept(tenure.lease));
                 }
                 let send = || engine.send_end(tenure);
-                let reply = engine.insist(settling, &tenure.label, until, send).await;
-                engine.ended(tenure, reply);
+                if let Some(reply) = engine.insist(settling, &tenure.label, until, send).await {
+                    engine.ended(tenure, reply, Instant::now());
+                }
             };
             self.tracker
                 .spawn_on(self.background.wrap(insist), &tenure.runtime);
@@ -105,7 +113,7 @@ impl<S: LeaseStore> Engine<S> {
             return;
         }
         let release = Release::abandoned(name.clone(), token, MARK);
-        if let Some(reply) = self.store.release_now(&release) {
+        if let Some(reply) = self.store.release_now(&release, Instant::now()) {
             self.tell_waiters(name, Duration::ZERO, reply, runtime);
             return;
         }
@@ -132,7 +140,7 @@ impl<S: LeaseStore> Engine<S> {
         T: Future<Output = Result<ReleaseReply, StoreError>>,
     {
         let mut settling = Some(settling);
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::of_a_step();
         loop {
             let reply = tokio::select! {
                 biased;
@@ -145,19 +153,20 @@ impl<S: LeaseStore> Engine<S> {
             };
             // Whoever waits for this release waits for one try; the next may be long in coming.
             settling.take();
+            let pause = backoff.take();
             if Instant::now() + pause >= until {
                 self.tell_given_up(label, &error);
                 return None;
             }
             let _ = tokio::time::timeout(pause, self.closed.cancelled()).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
     /// Sends the release of a tenure once.
     async fn send_end(&self, tenure: &Tenure) -> Result<ReleaseReply, StoreError> {
         tenure.releases.fetch_add(1, Ordering::AcqRel);
-        let reply = self.send_release(&request(tenure), &tenure.label).await;
+        let release = request(tenure, Instant::now());
+        let reply = self.send_release(&release, &tenure.label).await;
         if reply.as_ref().is_err_and(|error| !error.may_have_run()) {
             tenure.releases.fetch_sub(1, Ordering::AcqRel);
         }
@@ -165,8 +174,8 @@ impl<S: LeaseStore> Engine<S> {
     }
 
     /// As [`send_end`](Self::send_end), without waiting, if the store can.
-    fn end_now(&self, tenure: &Tenure) -> Option<ReleaseReply> {
-        let reply = self.store.release_now(&request(tenure))?;
+    fn send_end_now(&self, tenure: &Tenure, now: Instant) -> Option<ReleaseReply> {
+        let reply = self.store.release_now(&request(tenure, now), now)?;
         tenure.releases.fetch_add(1, Ordering::AcqRel);
         Some(reply)
     }
@@ -186,15 +195,12 @@ impl<S: LeaseStore> Engine<S> {
         reply
     }
 
-    /// The tenure is over in the store, or there is nothing more to be done about it.
-    pub(super) fn ended(&self, tenure: &Tenure, reply: Option<ReleaseReply>) {
+    /// The tenure is over in the store.
+    fn ended(&self, tenure: &Tenure, reply: ReleaseReply, now: Instant) {
         if !self.forget(tenure) {
             return;
         }
-        let Some(reply) = reply else {
-            return;
-        };
-        self.tell_waiters(&tenure.id.name, tenure.keep(), reply, &tenure.runtime);
+        self.tell_waiters(&tenure.id.name, tenure.keep(now), reply, &tenure.runtime);
         match reply {
             // Told as lost already.
             _ if tenure.phase_now() != Phase::Closed => {}
@@ -219,7 +225,7 @@ impl<S: LeaseStore> Engine<S> {
         let ReleaseReply::Released { revision, told } = reply else {
             return;
         };
-        if free_in.is_zero() && told > self.queues.watches(name) {
+        if free_in.is_zero() && told > 0 && told > self.queues.watches(name) {
             Courtesy::begin(&self.courtesy, name, runtime);
         }
         self.queues.tell(name, Hint::Released { revision, free_in });
@@ -235,147 +241,24 @@ struct Ending<S: LeaseStore> {
 
 impl<S: LeaseStore> Drop for Ending<S> {
     fn drop(&mut self) {
-        self.engine.ended(&self.tenure, None);
+        self.engine.forget(&self.tenure);
     }
 }
 
-fn request(tenure: &Tenure) -> Release {
+/// What a release came to, for who let go.
+fn answer(tenure: &Tenure, reply: ReleaseReply) -> Result<(), LeaderError> {
+    match reply {
+        ReleaseReply::Released { .. } => Ok(()),
+        ReleaseReply::NotHeld(reason) => Err(tenure.lost_error(reason)),
+    }
+}
+
+fn request(tenure: &Tenure, now: Instant) -> Release {
     let id = &tenure.id;
-    let request = Release::new(id.name.clone(), tenure.token, id.slot).keeping(tenure.keep());
+    let request = Release::new(id.name.clone(), tenure.token, id.slot).keeping(tenure.keep(now));
     if tenure.uncertain {
         request.marking(MARK)
     } else {
         request
-    }
-}
-
-/// Releases under way in the background, by name. The next attempt of this process at such a name waits for the first
-/// try of each: whoever drops a lease and asks again must not be told that somebody leads who was itself.
-#[derive(Default)]
-pub(crate) struct Settlements {
-    by_name: Mutex<HashMap<LockName, Vec<CancellationToken>>>,
-    /// How many names there are, so that the usual case takes no lock.
-    names: AtomicUsize,
-}
-
-/// A release under way; over when dropped.
-pub(crate) struct Settling {
-    settlements: Arc<Settlements>,
-    name: LockName,
-    over: CancellationToken,
-}
-
-impl Settlements {
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, Vec<CancellationToken>>> {
-        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(this: &Arc<Self>, name: &LockName) -> Settling {
-        let over = CancellationToken::new();
-        let mut by_name = this.lock();
-        by_name.entry(name.clone()).or_default().push(over.clone());
-        this.names.store(by_name.len(), Ordering::Release);
-        Settling {
-            settlements: this.clone(),
-            name: name.clone(),
-            over,
-        }
-    }
-
-    /// Waits until the releases of `name` that are under way now are over. Those that begin later are not waited for:
-    /// there may always be another.
-    pub(crate) async fn settled(&self, name: &LockName) {
-        if self.names.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        let under_way = self.lock().get(name).cloned().unwrap_or_default();
-        for over in under_way {
-            over.cancelled().await;
-        }
-    }
-
-    #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn len(&self) -> usize {
-        self.lock().len()
-    }
-}
-
-impl Drop for Settling {
-    fn drop(&mut self) {
-        // Fired first, which is how it is known from the others.
-        self.over.cancel();
-        let mut by_name = self.settlements.lock();
-        if let Some(under_way) = by_name.get_mut(&self.name) {
-            under_way.retain(|over| !over.is_cancelled());
-            if under_way.is_empty() {
-                by_name.remove(&self.name);
-            }
-        }
-        self.settlements
-            .names
-            .store(by_name.len(), Ordering::Release);
-    }
-}
-
-/// Names that this process has just released while others waited for them in the store. It lets them go first for a
-/// moment: a holder that asks again without a gap, or a process with a long queue of its own, would otherwise always
-/// be faster than anybody who has yet to be told.
-#[derive(Default)]
-pub(crate) struct Courtesy {
-    until: Mutex<HashMap<LockName, Instant>>,
-    names: AtomicUsize,
-}
-
-impl Courtesy {
-    /// A few round trips of a local network.
-    const PAUSE: Duration = Duration::from_millis(10);
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, Instant>> {
-        self.until.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(this: &Arc<Self>, name: &LockName, runtime: &Handle) {
-        let until = Instant::now() + Self::PAUSE;
-        let mut names = this.lock();
-        let begun = names.insert(name.clone(), until).is_none();
-        this.names.store(names.len(), Ordering::Release);
-        drop(names);
-        if begun {
-            let pause = Pause {
-                courtesy: this.clone(),
-                name: name.clone(),
-            };
-            runtime.spawn(async move { pause.courtesy.over(&pause.name).await });
-        }
-    }
-
-    async fn over(&self, name: &LockName) {
-        while let Some(until) = self.until(name)
-            && Instant::now() < until
-        {
-            tokio::time::sleep_until(until).await;
-        }
-    }
-
-    /// Until when others go first.
-    pub(crate) fn until(&self, name: &LockName) -> Option<Instant> {
-        if self.names.load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        self.lock().get(name).copied()
-    }
-}
-
-/// The task that ends a pause; over when dropped, with its runtime as well.
-struct Pause {
-    courtesy: Arc<Courtesy>,
-    name: LockName,
-}
-
-impl Drop for Pause {
-    fn drop(&mut self) {
-        let mut names = self.courtesy.lock();
-        names.remove(&self.name);
-        self.courtesy.names.store(names.len(), Ordering::Release);
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::tenure::Tenure;
 use super::{Engine, far_from};
 use crate::error::LossReason;
 use crate::store::LeaseStore;
@@ -26,8 +25,8 @@ impl<S: LeaseStore> Engine<S> {
 
     /// What can be done without waiting, outside any runtime: nobody is asked, and the store is left to its own end.
     fn close_at_once(self: &Arc<Self>) {
-        self.closing.cancel();
-        for tenure in self.tenures() {
+        self.begin_closing();
+        for tenure in self.held.all() {
             tenure.stop();
             tenure.lose(LossReason::ShutDown);
             if !tenure.guarded.load(Ordering::Acquire) {
@@ -40,13 +39,13 @@ impl<S: LeaseStore> Engine<S> {
 
     async fn close(self: &Arc<Self>) {
         let begun = Instant::now();
-        self.closing.cancel();
-        for tenure in self.tenures() {
+        self.begin_closing();
+        for tenure in self.held.all() {
             tenure.stop();
         }
         // Half of the time is for those who end by themselves, the other half for clearing up after the rest.
         let _ = timeout_at(far_from(begun, self.grace / 2), self.all_let_go()).await;
-        let rest = self.tenures();
+        let rest = self.held.all();
         for tenure in &rest {
             tenure.lose(LossReason::ShutDown);
         }
@@ -66,17 +65,13 @@ impl<S: LeaseStore> Engine<S> {
         self.events.close();
     }
 
-    fn tenures(&self) -> Vec<Arc<Tenure>> {
-        self.held().values().cloned().collect()
-    }
-
     async fn all_let_go(&self) {
         loop {
             let let_go = self.let_go.notified();
             tokio::pin!(let_go);
             // Registered before the look, so that a tenure that ends in between is not missed.
             let_go.as_mut().enable();
-            if self.held().is_empty() {
+            if self.held.is_empty() {
                 return;
             }
             let_go.await;

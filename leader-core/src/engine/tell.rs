@@ -24,14 +24,16 @@ pub(crate) fn quietly<T>(tell: impl FnOnce() -> T) -> Option<T> {
 macro_rules! trace {
     ($level:ident, $tenure:expr, $($rest:tt)*) => {{
         let tenure: &Tenure = $tenure;
-        quietly(|| tracing::event!(
-            tracing::Level::$level,
-            name = tenure.label.as_str(),
-            node_id = %tenure.id.node_id,
-            slot = tenure.id.slot,
-            fence = tenure.id.fence.get(),
-            $($rest)*
-        ));
+        if tracing::level_enabled!(tracing::Level::$level) {
+            quietly(|| tracing::event!(
+                tracing::Level::$level,
+                name = tenure.label.as_str(),
+                node_id = %tenure.id.node_id,
+                slot = tenure.id.slot,
+                fence = tenure.id.fence.get(),
+                $($rest)*
+            ));
+        }
     }};
 }
 

@@ -51,6 +51,9 @@ pub(crate) trait Steward: Send + Sync {
     fn release(self: Arc<Self>, tenure: Arc<Tenure>)
     -> BoxFuture<'static, Result<(), LeaderError>>;
 
+    /// As [`release`](Self::release), without waiting; `None` when this cannot be done.
+    fn release_now(&self, tenure: &Arc<Tenure>, now: Instant) -> Option<Result<(), LeaderError>>;
+
     /// Ends a tenure that was closed, from where nothing can be awaited.
     fn release_behind(self: Arc<Self>, tenure: &Arc<Tenure>);
 
@@ -94,41 +97,57 @@ pub(crate) struct Tenure {
     let_go: AtomicBool,
     lost_at: OnceLock<Instant>,
     phase: AtomicU8,
-    ended: CancellationToken,
-    /// A child of `ended`, made when somebody first asks: fires when the tenure has ended or is asked to.
-    signal: OnceLock<CancellationToken>,
+    /// Made when somebody first asks: most short bodies never do.
+    signals: OnceLock<Signals>,
 }
 
-/// The two ends of a lease, as nanoseconds after `base`, so that reading them takes no lock.
+/// What tells of a tenure's end to those who wait for it.
+struct Signals {
+    /// Fires when the tenure has ended.
+    ended: CancellationToken,
+    /// A child of `ended`: fires when the tenure has ended or is asked to.
+    signal: CancellationToken,
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        let ended = CancellationToken::new();
+        let signal = ended.child_token();
+        Self { ended, signal }
+    }
+}
+
+/// The times of a lease, as nanoseconds after its claim was sent, so that reading them takes no lock.
 pub(crate) struct Times {
     base: Instant,
     /// Until when this candidate relies on the lease.
     deadline: AtomicU64,
     /// Until when the store may keep it: a release is worth sending until then.
     store_end: AtomicU64,
+    /// Where it stands on the keeper's agenda, or `NEVER`.
+    look: AtomicU64,
 }
 
+/// No time: nobody lives to see it.
+const NEVER: u64 = u64::MAX;
+
 impl Times {
-    pub(crate) fn new(base: Instant, deadline: Instant, store_end: Instant) -> Self {
-        let times = Self {
-            base,
-            deadline: AtomicU64::new(0),
-            store_end: AtomicU64::new(0),
-        };
-        times
-            .deadline
-            .store(times.nanos(deadline), Ordering::Relaxed);
-        times
-            .store_end
-            .store(times.nanos(store_end), Ordering::Relaxed);
-        times
+    /// Of a lease of this length that was asked for at `sent` and granted by `answered`.
+    pub(crate) fn new(lease: Duration, sent: Instant, answered: Instant) -> Self {
+        let executed = answered.saturating_duration_since(sent);
+        Self {
+            base: sent,
+            deadline: AtomicU64::new(nanos(validity(lease))),
+            store_end: AtomicU64::new(nanos(executed + kept(lease))),
+            look: AtomicU64::new(NEVER),
+        }
     }
 
     fn nanos(&self, instant: Instant) -> u64 {
-        let since = instant.saturating_duration_since(self.base).as_nanos();
-        u64::try_from(since).unwrap_or(u64::MAX)
+        nanos(instant.saturating_duration_since(self.base))
     }
 
+    #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         self.base + Duration::from_nanos(self.deadline.load(Ordering::Acquire))
     }
@@ -136,6 +155,21 @@ impl Times {
     pub(crate) fn store_end(&self) -> Instant {
         self.base + Duration::from_nanos(self.store_end.load(Ordering::Acquire))
     }
+
+    /// When the keeper looks at it next, as noted last. For the keeper, whose lock keeps the two in order.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        let nanos = self.look.load(Ordering::Relaxed);
+        (nanos != NEVER).then(|| self.base + Duration::from_nanos(nanos))
+    }
+
+    pub(crate) fn note_look(&self, at: Option<Instant>) {
+        let nanos = at.map_or(NEVER, |at| self.nanos(at));
+        self.look.store(nanos, Ordering::Relaxed);
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// `phase` is one of these, or `LOST` plus a reason.
@@ -217,19 +251,37 @@ impl Tenure {
             let_go: AtomicBool::new(false),
             lost_at: OnceLock::new(),
             phase: AtomicU8::new(HELD),
-            ended: CancellationToken::new(),
-            signal: OnceLock::new(),
+            signals: OnceLock::new(),
         }
     }
 
     /// Fires when the tenure has ended: marked as lost, or let go of.
     pub(crate) fn has_ended(&self) -> &CancellationToken {
-        &self.ended
+        &self.signals().ended
     }
 
     /// Fires when the tenure has ended, or is asked to come to an end.
     pub(crate) fn signal(&self) -> &CancellationToken {
-        self.signal.get_or_init(|| self.ended.child_token())
+        &self.signals().signal
+    }
+
+    fn signals(&self) -> &Signals {
+        self.signals.get().unwrap_or_else(|| {
+            let signals = self.signals.get_or_init(Signals::default);
+            // Who ends the tenure writes its phase, then looks for the signals. As this is a write too, one of the two
+            // comes after the other and sees what was done before it: no end is missed.
+            if self.phase.fetch_or(HELD, Ordering::AcqRel) != HELD {
+                signals.ended.cancel();
+            }
+            signals
+        })
+    }
+
+    /// Tells those who wait for the tenure's end, once its phase is no longer `HELD`.
+    fn tell_ended(&self) {
+        if let Some(signals) = self.signals.get() {
+            signals.ended.cancel();
+        }
     }
 
     /// Looks at the clock, and where the tenure stands by it.
@@ -238,6 +290,7 @@ impl Tenure {
     }
 
     /// As [`phase`](Self::phase), for who has just looked at the clock.
+    #[inline]
     pub(crate) fn phase_at(&self, now: Instant) -> Phase {
         match self.phase.load(Ordering::Acquire) {
             HELD if now < self.end() => Phase::Held,
@@ -250,11 +303,13 @@ impl Tenure {
     }
 
     /// Where the tenure stands by the last look at the clock.
+    #[inline]
     pub(crate) fn phase_now(&self) -> Phase {
         decode(self.phase.load(Ordering::Acquire))
     }
 
     /// The moment after which the lease is not relied upon: its deadline, or the end of the longest tenure.
+    #[inline]
     pub(crate) fn end(&self) -> Instant {
         let deadline = self.times.deadline();
         self.last_end.map_or(deadline, |last| deadline.min(last))
@@ -308,19 +363,19 @@ impl Tenure {
             let _ = self.lost_at.set(Instant::now());
             self.held.end();
             self.steward.lost(self, reason);
-            self.ended.cancel();
+            self.tell_ended();
         }
     }
 
-    /// The holder lets go. `Ok` when the lease was valid at this moment; from here on it cannot be lost any more.
-    pub(crate) fn close(&self) -> Result<(), LossReason> {
-        if self.phase() == Phase::Held {
+    /// The holder lets go `now`. `Ok` when the lease was valid at this moment; from here on it cannot be lost any more.
+    pub(crate) fn close(&self, now: Instant) -> Result<(), LossReason> {
+        if self.phase_at(now) == Phase::Held {
             let closed =
                 self.phase
                     .compare_exchange(HELD, CLOSED, Ordering::AcqRel, Ordering::Acquire);
             if closed.is_ok() {
                 // Before anything is sent: whoever works under this lease in another task is to stop first.
-                self.ended.cancel();
+                self.tell_ended();
                 self.held.end();
                 return Ok(());
             }
@@ -353,6 +408,7 @@ impl Tenure {
         self.signal().cancel();
     }
 
+    #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
@@ -377,8 +433,12 @@ impl Tenure {
     }
 
     /// How long the slot is still to be kept if the work ends now.
-    pub(crate) fn keep(&self) -> Duration {
-        self.min_lease.saturating_sub(self.granted.elapsed())
+    pub(crate) fn keep(&self, now: Instant) -> Duration {
+        if self.min_lease.is_zero() {
+            return Duration::ZERO;
+        }
+        let held = now.saturating_duration_since(self.granted);
+        self.min_lease.saturating_sub(held)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::Shared;
 use super::failure::{failure, not_yet};
 use super::round::{Round, release_of};
@@ -36,13 +38,14 @@ pub(super) async fn release<S: LeaseStore>(
 pub(super) fn release_now<S: LeaseStore>(
     shared: &Arc<Shared<S>>,
     release: &Release,
+    now: Instant,
 ) -> Option<ReleaseReply> {
     let Some(seat) = seat(shared, release) else {
         return Some(nowhere(shared, release));
     };
     let mut replies = Replies::of(shared.size.nodes());
     for (index, node) in shared.nodes.iter().enumerate() {
-        let reply = node.store.release_now(&on_node(release, &seat, index));
+        let reply = node.store.release_now(&on_node(release, &seat, index), now);
         // Nodes are alike: if the first cannot, nothing has been done yet.
         if index == 0 && reply.is_none() {
             return None;

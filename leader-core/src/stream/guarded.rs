@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::Stream;
@@ -12,7 +13,7 @@ use pin_project_lite::pin_project;
 
 use super::StreamOutcome;
 use crate::elector::Elector;
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, Tenure};
 use crate::error::LeaderError;
 use crate::ext::{Stood, stand};
 use crate::guard::{Boundary, Concluded, Ended, Hold};
@@ -79,7 +80,7 @@ pin_project! {
         // In the order in which they are dropped: the inner stream before the lease.
         Leading {
             #[pin]
-            boundary: Boundary,
+            boundary: Boundary<Arc<Tenure>>,
             #[pin]
             stream: Scoped<S>,
             span: Around,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use leader_tests::Server;
 use tokio::time::{Instant, sleep};
 
-use crate::check::{ALLOWANCE, Verdict, check};
+use crate::check::{ALLOWANCE, Verdict, check, counted};
 use crate::clock::Clock;
 use crate::crew::Crew;
 use crate::heart::Heart;
@@ -24,8 +24,8 @@ use crate::topology::Topology;
 use crate::worker::Orders;
 
 const WORKERS: usize = 5;
-/// Well below a third of the shortest lease.
-const COMMAND_MS: u64 = 120;
+/// Below a third of the shortest lease, and no less: a busy machine takes its time.
+const COMMAND_MS: u64 = 200;
 /// How often a lull looks whether it may end.
 const LOOK: Duration = Duration::from_millis(20);
 /// How often something is said.
@@ -166,7 +166,7 @@ impl Run<'_> {
         lull.wait().await;
         let (begin, mut said) = (Instant::now(), Instant::now());
         let (mut storms, mut faults) = (0, 0);
-        while begin.elapsed() < options.length {
+        while begin.elapsed() < options.length || !plan.had_all() {
             let storm = plan.storm();
             storms += 1;
             faults += storm.iter().map(Vec::len).sum::<usize>();
@@ -209,9 +209,12 @@ struct Lull<'a> {
 impl Lull<'_> {
     /// Until every name is led again, or ought to be. Whether that was in time is the checker's to say.
     async fn wait(&self) {
-        let (began, from) = (Instant::now(), self.clock.now());
-        let stalled = self.heart.stalled();
+        let (from, stalled) = (self.clock.now(), self.heart.stalled());
         let longest = Job::longest_lease(self.jobs) + Duration::from_millis(ALLOWANCE) + LOOK * 5;
+        let is_due = || {
+            let (time, stalled) = (self.clock.now() - from, self.heart.stalled() - stalled);
+            Duration::from_micros(counted(time, stalled)) > longest
+        };
         let mut tails: Vec<Tail> = self
             .crew
             .logs()
@@ -220,9 +223,7 @@ impl Lull<'_> {
             .filter_map(Tail::of)
             .collect();
         let mut led = BTreeSet::new();
-        while led.len() < self.jobs.len()
-            && began.elapsed() < longest + self.heart.stalled().saturating_sub(stalled)
-        {
+        while led.len() < self.jobs.len() && !is_due() {
             sleep(LOOK).await;
             for tail in &mut tails {
                 tail.read(|record| match record {

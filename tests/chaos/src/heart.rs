@@ -9,8 +9,8 @@ use crate::clock::Clock;
 use crate::record::{Log, Record};
 
 const BEAT: Duration = Duration::from_millis(5);
-/// What is later than this is written down, in microseconds.
-const LATE: u64 = 20_000;
+/// A beat that is later than this is written down, in microseconds.
+const LATE: u64 = 10_000;
 
 /// Beats until it is dropped.
 pub(crate) struct Heart {
@@ -48,9 +48,9 @@ impl Heart {
         }
     }
 
-    /// For how long it has stood still since its start.
-    pub(crate) fn stalled(&self) -> Duration {
-        Duration::from_micros(self.stalled.load(Ordering::Relaxed))
+    /// For how long it has stood still since its start, in microseconds.
+    pub(crate) fn stalled(&self) -> u64 {
+        self.stalled.load(Ordering::Relaxed)
     }
 }
 

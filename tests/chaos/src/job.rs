@@ -44,24 +44,24 @@ impl Job {
     #[must_use]
     pub(crate) fn all(topology: Topology) -> Vec<Self> {
         // A step may take longer where replicas are waited for, or where a majority is asked twice.
-        let scale = match topology {
-            Topology::Single | Topology::Cluster => 1,
-            Topology::Replicated | Topology::Quorum => 2,
+        let percent = match topology {
+            Topology::Single | Topology::Cluster => 100,
+            Topology::Replicated | Topology::Quorum => 150,
         };
         let job = |name: &str, slots, lease_ms: u64, manner| Self {
             name: name.to_owned(),
             slots,
-            lease_ms: lease_ms * scale,
+            lease_ms: lease_ms * percent / 100,
             manner,
         };
         vec![
-            job("invoice-close", 1, 400, Manner::Run),
-            job("report:daily", 1, 500, Manner::Call),
-            job("scheduler", 1, 600, Manner::Campaign),
-            job("migration", 1, 450, Manner::Hand),
-            job("partner:eu", 2, 500, Manner::Run),
-            job("importers", 3, 600, Manner::Hand),
-            job("indexers", 2, 550, Manner::Campaign),
+            job("invoice-close", 1, 700, Manner::Run),
+            job("report:daily", 1, 800, Manner::Call),
+            job("scheduler", 1, 900, Manner::Campaign),
+            job("migration", 1, 750, Manner::Hand),
+            job("partner:eu", 2, 800, Manner::Run),
+            job("importers", 3, 850, Manner::Hand),
+            job("indexers", 2, 700, Manner::Campaign),
         ]
     }
 

@@ -38,7 +38,7 @@ impl<S: Site> Nemesis<'_, S> {
             ..
         } = *strike;
         let from = self.clock.now();
-        let mut forgets = Vec::new();
+        let mut forgot = None;
         let trouble = |whose, trouble| self.site.wires().trouble(whose, trouble, hold);
         match kind {
             Kind::WorkerKilled => self.crew.replace(target, hold).await,
@@ -56,14 +56,14 @@ impl<S: Site> Nemesis<'_, S> {
                 )
                 .await;
             }
-            _ => forgets = self.site.strike(strike).await,
+            _ => forgot = self.site.strike(strike, self.clock).await,
         }
         self.log.write(&Record::Fault {
             kind,
             target,
             from,
             to: self.clock.now(),
-            forgets,
+            forgot,
         });
     }
 }

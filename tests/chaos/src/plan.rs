@@ -29,6 +29,7 @@ pub(crate) struct Plan {
     longest_lease: Duration,
     dice: Dice,
     deck: Vec<Kind>,
+    decks: usize,
 }
 
 impl Plan {
@@ -44,6 +45,7 @@ impl Plan {
             longest_lease,
             dice: Dice::new(seed),
             deck: Vec::new(),
+            decks: 0,
         }
     }
 
@@ -53,7 +55,7 @@ impl Plan {
         let size = if self.dice.chance(20) {
             1
         } else {
-            self.dice.between(5, 14)
+            self.dice.between(6, 16)
         };
         let mut lanes: Vec<Vec<Strike>> = Vec::new();
         lanes.resize(self.workers + 2, Vec::new());
@@ -67,6 +69,11 @@ impl Plan {
         }
         lanes.retain(|lane| !lane.is_empty());
         lanes
+    }
+
+    /// Whether each kind was dealt out.
+    pub(crate) fn had_all(&self) -> bool {
+        self.decks > 1 || self.decks == 1 && self.deck.is_empty()
     }
 
     /// How long the lull after it is to be once all is well.
@@ -115,6 +122,7 @@ impl Plan {
 
     fn draw(&mut self) -> Kind {
         if self.deck.is_empty() {
+            self.decks += 1;
             self.deck = Kind::of(self.topology);
             for last in (1..self.deck.len()).rev() {
                 let other = self.dice.between(0, last as u64);

@@ -22,14 +22,14 @@ pub(crate) enum Record {
         workers: usize,
         jobs: Vec<Job>,
     },
-    /// The director: a fault was in force. What was led under `forgets` may have been forgotten by its store.
+    /// The director: a fault was in force.
     Fault {
         kind: Kind,
         target: usize,
         from: u64,
         to: u64,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        forgets: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forgot: Option<Forgot>,
     },
     /// The director: this life of a worker is over. It was still alive at that time.
     Gone { worker: usize, life: u32, at: u64 },
@@ -41,6 +41,8 @@ pub(crate) enum Record {
     Value { key: String, fence: u64 },
     /// A worker: whose log this is. The first line of its log.
     Life { worker: usize, life: u32, at: u64 },
+    /// A worker: it could not connect, and tries again. For people.
+    Unconnected { at: u64, why: String },
     /// A worker: it leads. `asked` is a time before it asked for this lease, where there is one.
     Begin {
         at: u64,
@@ -81,6 +83,15 @@ pub(crate) enum Record {
         write: u64,
         seen: Option<u64>,
     },
+}
+
+/// What a store may have forgotten in a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Forgot {
+    /// Grants and extensions of these names.
+    pub(crate) names: Vec<String>,
+    /// That were acknowledged before this time: from then on there was another primary.
+    pub(crate) by: u64,
 }
 
 /// A log that is being written.

@@ -38,6 +38,18 @@ pub(super) fn of_this_process() -> Source {
     found.unwrap_or_else(|what_to_do| panic!("{what_to_do}"))
 }
 
+/// Whether servers can be started, killed and replaced here, or why not.
+pub(super) fn starts_servers() -> Result<(), String> {
+    match choose(|name| env::var_os(name).filter(|value| !value.is_empty()))? {
+        Source::Shared(_) => Err(format!(
+            "{URL} names a server, which cannot be killed and replaced"
+        )),
+        Source::Binary(_) => Ok(()),
+        #[cfg(feature = "testcontainers")]
+        Source::Docker => Ok(()),
+    }
+}
+
 fn choose(var: impl Fn(&str) -> Option<OsString>) -> Result<Source, String> {
     let text = |name| var(name).map(|value| value.to_string_lossy().into_owned());
     let binary = || match var(SERVER).map(PathBuf::from) {

@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 use super::Workbench;
 use super::refusal::Refusal;
 use crate::bench::{Deed, StoreDeed};
+use crate::script::Script;
 use crate::settings::{Refused, Settings};
 use crate::world::IDS;
 
 /// A request's body: a JSON object.
-pub(super) struct Object(Map<String, Value>);
+pub(super) struct Object(pub(super) Map<String, Value>);
 
 impl<S: Send + Sync> FromRequest<S> for Object {
     type Rejection = Refusal;
@@ -66,8 +67,8 @@ impl Object {
 
 type Answer = Result<Json<Value>, Refusal>;
 
-fn done() -> Answer {
-    Ok(Json(json!({ "done": true })))
+fn done() -> Json<Value> {
+    Json(json!({ "done": true }))
 }
 
 pub(super) async fn settings(State(app): State<Workbench>, Object(changes): Object) -> Answer {
@@ -100,7 +101,7 @@ pub(super) async fn candidate(
         .candidate(id, deed)
         .await
         .map_err(Refusal::conflict)?;
-    done()
+    Ok(done())
 }
 
 pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer {
@@ -128,12 +129,30 @@ pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer 
         .store(node, deed)
         .await
         .map_err(Refusal::conflict)?;
-    done()
+    Ok(done())
+}
+
+/// Plays a scenario from its beginning, or ends the one that plays.
+pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answer {
+    body.only(&["name"])?;
+    if body.0.get("name") == Some(&Value::Null) {
+        app.stage.clear();
+        app.bench.lay_out(None, Settings::default()).await;
+        return Ok(done());
+    }
+    let scripts = Script::ALL.map(|script| (script.name(), script));
+    let script = body.word("name", &scripts)?;
+    app.stage
+        .play(&app.bench, script)
+        .await
+        .map_err(Refusal::conflict)?;
+    Ok(done())
 }
 
 /// Nobody runs, the store is empty, the settings are the first ones.
 pub(super) async fn reset(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&[])?;
+    app.stage.clear();
     app.bench.lay_out(None, Settings::default()).await;
-    done()
+    Ok(done())
 }

@@ -15,15 +15,17 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str, &str); 9] = files![
+const FILES: [(&str, &str, &str); 11] = files![
     "style.css" "text/css; charset=utf-8",
     "icon.svg" "image/svg+xml",
     "app.js" "text/javascript; charset=utf-8",
     "chart.js" "text/javascript; charset=utf-8",
     "dom.js" "text/javascript; charset=utf-8",
     "live.js" "text/javascript; charset=utf-8",
+    "scenarios.js" "text/javascript; charset=utf-8",
     "settings.js" "text/javascript; charset=utf-8",
     "spans.js" "text/javascript; charset=utf-8",
+    "ticks.js" "text/javascript; charset=utf-8",
     "words.js" "text/javascript; charset=utf-8",
 ];
 

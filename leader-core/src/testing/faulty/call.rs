@@ -106,12 +106,16 @@ impl<S: LeaseStore> FaultyStore<S> {
         answer
     }
 
-    pub(super) fn release_past_faults(&self, release: &Release) -> Option<ReleaseReply> {
+    pub(super) fn release_past_faults(
+        &self,
+        release: &Release,
+        now: Instant,
+    ) -> Option<ReleaseReply> {
         let shared = &self.faults.shared;
         if !shared.lets_release_now_pass() {
             return None;
         }
-        let reply = self.store.release_now(release)?;
+        let reply = self.store.release_now(release, now)?;
         let (call, _) = shared.ask(release.request());
         let told = Release::reply(&Ok(reply));
         let step = call.request.step();

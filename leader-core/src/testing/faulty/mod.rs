@@ -10,6 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 pub use self::fault::Fault;
 pub use self::faults::Faults;
 pub use self::log::{Call, Entry, Happened, Held, Part, Reply, Request};
@@ -151,8 +153,12 @@ impl<S: LeaseStore> LeaseStore for FaultyStore<S> {
         self.store.command_timeout()
     }
 
-    fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
-        self.release_past_faults(release)
+    fn time_by_now(&self) -> Option<Duration> {
+        self.store.time_by_now()
+    }
+
+    fn release_now(&self, release: &Release, now: Instant) -> Option<ReleaseReply> {
+        self.release_past_faults(release, now)
     }
 
     async fn close(&self) {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::error::{BackendKind, LossReason};
 use crate::hints::{Hint, HintSender};
 use crate::local::LocalStore;
@@ -75,7 +77,7 @@ impl ScriptedStore {
 
     /// Frees the slot of a token, past the script.
     pub(super) fn free(&self, release: &Release) {
-        let _ = self.leases.release_now(release);
+        let _ = self.leases.release_now(release, Instant::now());
     }
 
     /// Whoever waits asks again.
@@ -179,9 +181,9 @@ impl LeaseStore for ScriptedStore {
         self.leases.command_timeout()
     }
 
-    fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
+    fn release_now(&self, release: &Release, now: Instant) -> Option<ReleaseReply> {
         match self.script() {
-            Script::Lead | Script::Follow { .. } => self.leases.release_now(release),
+            Script::Lead | Script::Follow { .. } => self.leases.release_now(release, now),
             Script::Fail(_) => None,
         }
     }

@@ -62,10 +62,12 @@ pub(super) fn check(story: &Story) -> (Vec<Violation>, Vec<String>) {
 fn excuse(story: &Story, earlier: &Tenure, next: &Tenure, to: u64) -> Option<String> {
     let job = story.jobs.iter().find(|job| job.name == next.name)?;
     let fault = story.faults.iter().find(|fault| {
-        fault.forgets.contains(&next.name)
-            && earlier.begin < fault.to
-            && next.begin > fault.from
-            && to <= fault.to + job.lease_ms * 1000
+        fault.forgot.as_ref().is_some_and(|forgot| {
+            forgot.names.contains(&next.name)
+                && earlier.begin < forgot.by
+                && next.begin > fault.from
+                && to <= forgot.by + job.lease_ms * 1000
+        })
     })?;
     Some(format!(
         "a {} may have lost the first ({})",

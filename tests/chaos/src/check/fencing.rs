@@ -16,10 +16,10 @@ pub(super) fn check(story: &Story) -> Vec<Violation> {
     for (name, tenures) in names {
         twice(&tenures, &mut violations);
         asked_later(&tenures, &mut violations);
-        let forgotten = story
-            .faults
-            .iter()
-            .any(|fault| fault.forgets.iter().any(|one| one == name));
+        let forgotten = story.faults.iter().any(|fault| {
+            let forgot = fault.forgot.as_ref();
+            forgot.is_some_and(|forgot| forgot.names.iter().any(|one| one == name))
+        });
         if !forgotten {
             one_after_the_other(&tenures, &mut violations);
         }

@@ -11,11 +11,11 @@
 //!
 //! # What is excused
 //!
-//! A fault may say whose grants it lets the store forget: the failover of a primary in a cluster, since replication is
-//! asynchronous there (`guide::accidents`: "two, for the names of its shard"). Two tenures of such a name may overlap
-//! when one began before the failover was over and the other after it had begun, and not longer than one lease after it:
-//! by then the first must have been told, or be at its deadline. These overlaps are counted, and shown. Nothing else is
-//! excused, and stale writes never are.
+//! A fault may say whose grants it let the store forget, and by when: the failover of a primary in a cluster, since
+//! replication is asynchronous there (`guide::accidents`: "two, for the names of its shard"). Two tenures of such a name
+//! may overlap when the first began before the replica was promoted and the second after the fault began, and not longer
+//! than one lease after the promotion: by then the first must have been told, or be at its deadline. These overlaps are
+//! counted, and shown. Nothing else is excused, and stale writes never are.
 //!
 //! A lull that ends before a name's time is up says nothing about it; such cases are counted too.
 
@@ -25,13 +25,15 @@ mod happened;
 mod recovery;
 mod stopped;
 mod story;
+#[cfg(test)]
+mod tests;
 mod writes;
 
 use std::path::Path;
 
 use serde::Serialize;
 
-pub(crate) use recovery::{ALLOWANCE, Recovery};
+pub(crate) use recovery::{ALLOWANCE, Recovery, counted};
 pub(crate) use story::{Close, Story, Tenure};
 
 /// Something that must not be.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::fault::Kind;
 use crate::job::Job;
-use crate::record::{Entry, Record, logs_in, read};
+use crate::record::{Entry, Forgot, Record, logs_in, read};
 use crate::topology::Topology;
 
 /// A run.
@@ -88,7 +88,7 @@ pub(crate) struct Fault {
     pub(crate) kind: Kind,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    pub(crate) forgets: Vec<String>,
+    pub(crate) forgot: Option<Forgot>,
     pub(crate) place: String,
 }
 
@@ -184,14 +184,14 @@ impl Reader {
                 kind,
                 from,
                 to,
-                forgets,
+                forgot,
                 ..
             } => {
                 self.faults.push(Fault {
                     kind,
                     from,
                     to,
-                    forgets,
+                    forgot,
                     place,
                 });
             }
@@ -300,6 +300,7 @@ impl Reader {
                 known.answer = Some(Answer { at, seen });
                 known.places[1] = place;
             }
+            Record::Unconnected { .. } => {}
             other => return Err(format!("{place}: {other:?} is not a worker's to say")),
         }
         Ok(())

@@ -12,7 +12,9 @@ pub(crate) use replicated::Replicated;
 pub(crate) use single::Single;
 pub(crate) use wires::{End, Trouble, Wires};
 
+use crate::clock::Clock;
 use crate::plan::Strike;
+use crate::record::Forgot;
 use crate::worker::Store;
 
 /// A topology that runs, and whose servers can be hit.
@@ -28,7 +30,7 @@ pub(crate) trait Site {
         target
     }
 
-    /// Plays a fault of the servers' side that is not one of the network, from its begin to its end. Gives the names
-    /// whose grants may be forgotten by it.
-    async fn strike(&self, strike: &Strike) -> Vec<String>;
+    /// Plays a fault of the servers' side that is not one of the network, from its begin to its end. Gives what
+    /// may have been forgotten.
+    async fn strike(&self, strike: &Strike, clock: Clock) -> Option<Forgot>;
 }

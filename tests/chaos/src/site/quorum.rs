@@ -7,7 +7,9 @@ use leader_tests::Server;
 
 use super::single::{hit, that_remembers};
 use super::{Site, Wires};
+use crate::clock::Clock;
 use crate::plan::Strike;
+use crate::record::Forgot;
 use crate::worker::Store;
 
 pub(crate) struct Quorum {
@@ -43,8 +45,8 @@ impl Site for Quorum {
         &self.wires
     }
 
-    async fn strike(&self, strike: &Strike) -> Vec<String> {
+    async fn strike(&self, strike: &Strike, _: Clock) -> Option<Forgot> {
         hit(&self.servers[strike.target], strike).await;
-        Vec::new()
+        None
     }
 }

@@ -6,8 +6,10 @@ use tokio::time::sleep;
 
 use super::single::hit;
 use super::{Site, Wires};
+use crate::clock::Clock;
 use crate::fault::Kind;
 use crate::plan::Strike;
+use crate::record::Forgot;
 use crate::worker::Store;
 
 pub(crate) struct Replicated {
@@ -44,7 +46,7 @@ impl Site for Replicated {
         &self.wires
     }
 
-    async fn strike(&self, strike: &Strike) -> Vec<String> {
+    async fn strike(&self, strike: &Strike, _: Clock) -> Option<Forgot> {
         let mut pair = self.pair.lock().await;
         match strike.kind {
             Kind::Failover => {
@@ -63,6 +65,6 @@ impl Site for Replicated {
             }
             _ => hit(&pair.primary, strike).await,
         }
-        Vec::new()
+        None
     }
 }

@@ -4,8 +4,10 @@ use leader_tests::{Server, ServerBuilder};
 use tokio::time::sleep;
 
 use super::{Site, Wires};
+use crate::clock::Clock;
 use crate::fault::Kind;
 use crate::plan::Strike;
+use crate::record::Forgot;
 use crate::worker::Store;
 
 pub(crate) struct Single {
@@ -40,9 +42,9 @@ impl Site for Single {
         &self.wires
     }
 
-    async fn strike(&self, strike: &Strike) -> Vec<String> {
+    async fn strike(&self, strike: &Strike, _: Clock) -> Option<Forgot> {
         hit(&self.server, strike).await;
-        Vec::new()
+        None
     }
 }
 

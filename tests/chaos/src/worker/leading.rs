@@ -48,7 +48,7 @@ impl Leading {
     pub(crate) async fn work(&self, length: Duration, dice: &mut Dice) {
         let end = Instant::now() + length;
         while self.act() && Instant::now() < end {
-            if dice.chance(10) {
+            if dice.chance(20) {
                 self.worker.resource.write(&self.lease).await;
             }
             let pause = Duration::from_millis(dice.between(4, 10));

@@ -112,7 +112,7 @@ pub async fn work(orders: Orders) -> Result<(), Box<dyn Error>> {
 }
 
 async fn stand(orders: Orders, clock: Clock, log: Log, resource: Resource) {
-    let elector = connect(&orders).await;
+    let elector = connect(&orders, clock, &log).await;
     println!("ready");
     let worker = Arc::new(Worker {
         orders,
@@ -138,11 +138,18 @@ async fn stand(orders: Orders, clock: Clock, log: Log, resource: Resource) {
 }
 
 /// Connects, in spite of what happens to the servers at this moment.
-async fn connect(orders: &Orders) -> Arc<dyn Elector> {
+async fn connect(orders: &Orders, clock: Clock, log: &Log) -> Arc<dyn Elector> {
     loop {
         match attempt(orders).await {
             Ok(elector) => return elector,
-            Err(_) => tokio::time::sleep(Duration::from_millis(30)).await,
+            Err(error) => {
+                let why = error.to_string();
+                log.write(&Record::Unconnected {
+                    at: clock.now(),
+                    why,
+                });
+                tokio::time::sleep(Duration::from_millis(30)).await;
+            }
         }
     }
 }

@@ -126,7 +126,7 @@ async fn campaign(worker: Arc<Worker>, job: Job, mut dice: Dice) {
         .rest(Duration::from_millis(30))
         .build();
     let options = options.unwrap_or_else(|error| panic!("{}: {error}", job.name));
-    let throws = Arc::new(Mutex::new(dice.clone()));
+    let throws = Arc::new(Mutex::new(Dice::new(dice.next())));
     let body_of = worker.clone();
     let campaign = worker
         .elector
@@ -161,12 +161,17 @@ async fn campaign(worker: Arc<Worker>, job: Job, mut dice: Dice) {
 
 /// A task that the body has left behind writes when its leader's time may be over: what fencing is for.
 fn write_later(worker: &Arc<Worker>, lease: LeaseHandle, dice: &mut Dice) {
-    if !dice.chance(40) {
-        return;
-    }
-    let worker = worker.clone();
     let longest = worker.orders.jobs.iter().map(|job| job.lease_ms).max();
-    let after = Duration::from_millis(dice.between(0, longest.unwrap_or_default() * 2));
+    let longest = longest.unwrap_or_default();
+    let after = if worker.orders.wrong == Some(Wrong::Unfenced) {
+        dice.between(longest, longest * 3)
+    } else if dice.chance(40) {
+        dice.between(0, longest * 2)
+    } else {
+        return;
+    };
+    let worker = worker.clone();
+    let after = Duration::from_millis(after);
     tokio::spawn(async move {
         tokio::time::sleep(after).await;
         worker.resource.write(&lease).await;

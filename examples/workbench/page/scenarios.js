@@ -1,0 +1,42 @@
+// The stories: a button and a sentence for each, and how far the present one has come.
+
+import { t } from "/words.js";
+import { element, post, setText } from "/dom.js";
+
+let scenarios = [];
+
+export function makeScenarios(list, programme) {
+  scenarios = programme;
+  list.replaceChildren(...programme.map(({ name, unavailable }) => {
+    const button = element("button", { type: "button", id: `scenario-${name}`, "data-scenario": name, "aria-describedby": `scenario-${name}-text` });
+    button.disabled = Boolean(unavailable);
+    button.addEventListener("click", () => post("/api/scenario", { name }));
+    return element("li", {}, [button, element("p", { id: `scenario-${name}-text` })]);
+  }));
+  document.getElementById("scenario-end").addEventListener("click", () => post("/api/scenario", { name: null }));
+}
+
+export function sayScenarios() {
+  for (const { name, unavailable } of scenarios) {
+    setText(`scenario-${name}`, t(`${name}.title`));
+    const why = unavailable ? ` ${t("scenario.unavailable", unavailable.split("\n")[0])}` : "";
+    setText(`scenario-${name}-text`, t(`${name}.text`) + why);
+  }
+}
+
+export function showScenario(scenario) {
+  const status = document.getElementById("scenario-status");
+  status.hidden = !scenario;
+  for (const button of document.querySelectorAll("[data-scenario]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.scenario === scenario?.name));
+  }
+  if (!scenario) return;
+  const { name, step, steps, over, failure } = scenario;
+  status.dataset.scenario = name;
+  status.dataset.step = step;
+  status.dataset.over = over;
+  setText("scenario-name", t(`${name}.title`));
+  const progress = failure ? t("scenario.failed") : over ? t("scenario.over") : t("scenario.step", Math.max(step, 1), steps);
+  setText("scenario-progress", `(${progress})`);
+  setText("scenario-caption", failure ?? t(`${name}.${Math.max(step, 1)}`));
+}

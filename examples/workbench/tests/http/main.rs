@@ -1,0 +1,7 @@
+//! The workbench as its page and its neighbours meet it: real requests over the loopback.
+
+mod bench;
+mod elsewhere;
+mod load;
+mod malformed;
+mod support;
