@@ -51,7 +51,7 @@ fn asked(nodes: &[Node], step: Step) -> Vec<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h05_a_run_costs_two_commands_on_each_node() {
+async fn h02_a_run_costs_two_commands_on_each_node() {
     let (candidates, nodes) = five(Duration::from_millis(100));
     let mut last = FencingToken::new(0);
     for run in 1..=20 {

@@ -7,7 +7,7 @@ use crate::servers::*;
 
 /// The first of a name takes a round more, and so may one whose predecessor's release was slow to be answered.
 #[tokio::test]
-async fn h05_a_run_is_one_claim_and_one_release_on_each_server() {
+async fn h02_a_run_is_one_claim_and_one_release_on_each_server() {
     let servers = Servers::start(5).await;
     let candidate = servers.candidate("a").await;
     until("no number is written back", LIMIT, async || {
