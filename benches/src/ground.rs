@@ -114,6 +114,15 @@ pub(crate) async fn usec_per_call(server: &Server, command: &str) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
+/// The server's process, for what it takes of the machine.
+pub(crate) async fn process_id(server: &Server) -> Outcome<u32> {
+    let info = server.command(&["INFO", "server"]).await.text();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("process_id:"));
+    Ok(line.ok_or("the server does not say who it is")?.parse()?)
+}
+
 /// Measures with client and server on the same two cores, where the machine has more.
 pub(crate) fn on_two_cores<T>(measure: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     let before = sched_getaffinity(None)?;
@@ -145,16 +154,4 @@ pub(crate) fn second_process(figure: &Figure, args: &[&str]) -> Outcome<Worker> 
         program,
         &[&["--play", figure.id], args].concat(),
     ))
-}
-
-/// The memory that this process has, in bytes.
-pub(crate) fn resident() -> Outcome<f64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
-    let kib: f64 = kib
-        .ok_or("the kernel does not say how much memory this process has")?
-        .trim()
-        .parse()?;
-    Ok(kib * 1024.0)
 }

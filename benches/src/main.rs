@@ -11,9 +11,12 @@ mod p1;
 #[cfg(feature = "peers")]
 mod p2;
 mod p3;
+mod p4;
 mod p5;
 mod p6;
+mod p7;
 mod p8;
+mod p9;
 mod rounds;
 mod surroundings;
 mod table;
@@ -28,9 +31,12 @@ const FIGURES: &[Figure] = &[
     #[cfg(feature = "peers")]
     p2::FIGURE,
     p3::FIGURE,
+    p4::FIGURE,
     p5::FIGURE,
     p6::FIGURE,
+    p7::FIGURE,
     p8::FIGURE,
+    p9::FIGURE,
 ];
 
 fn main() -> ExitCode {

@@ -43,7 +43,7 @@ fn on(runtime: &Runtime, named: &'static str) -> Outcome<Vec<Reading>> {
             _ => pings(&client, TIMES).await,
         });
         let rounds = rounds.await?;
-        let (run_time, ping_time) = (rounds.median(0), rounds.median(1));
+        let (run, ping) = (rounds.median(0), rounds.median(1));
         server.reset_stats().await;
         runs(&elector, NAME, &options, TIMES).await?;
         let sent = sent(&server).await;
@@ -55,7 +55,7 @@ fn on(runtime: &Runtime, named: &'static str) -> Outcome<Vec<Reading>> {
                 "x two pings",
                 Goal::AtMost(1.15),
             )
-            .note(format!("a run {run_time:.1} µs, a ping {ping_time:.1} µs")),
+            .note(format!("a run {run:.1} µs, a ping {ping:.1} µs")),
             Reading::count(
                 format!("commands, {named}"),
                 sent / f64::from(TIMES),

@@ -3,12 +3,15 @@
 mod ours;
 mod peers;
 
+use std::time::Instant;
+
 use futures::future::try_join_all;
+use leader_benches::cpu;
 use leader_tests::Server;
 
-use crate::figure::{Figure, Goal, Outcome, Reading};
-use crate::ground::{many_threads, on_two_cores, usec_per_call};
-use crate::rounds::Rounds;
+use crate::figure::{Error, Figure, Goal, Outcome, Reading};
+use crate::ground::{many_threads, on_two_cores, process_id};
+use crate::rounds::{Rounds, micros};
 
 pub(crate) const FIGURE: Figure = Figure {
     id: "P2",
@@ -33,30 +36,42 @@ fn measure() -> Outcome<Vec<Reading>> {
 
 async fn with(tasks: usize) -> Outcome<Vec<Reading>> {
     let server = Server::start().await;
-    let url = server.url();
+    let (url, pids) = (
+        server.url(),
+        [std::process::id(), process_id(&server).await?],
+    );
     let ours = ours::connect(&url).await?;
     let raw = peers::Raw::connect(&url).await?;
     let set_nx = peers::SetNx::connect(&url).await?;
     let rslock = peers::rslock(&url);
+    let runs = RUNS / tasks;
+    let mut used = [[0.0; 2]; 4];
     let rounds = Rounds::<4>::of(ROUNDS, async |which| {
-        let runs = RUNS / tasks;
-        let begun = std::time::Instant::now();
+        let (before, begun) = (cpu(pids)?, Instant::now());
         match which {
             0 => all(tasks, |task| ours::runs(ours.clone(), task, runs)).await?,
             1 => all(tasks, |task| peers::rslocks(rslock.clone(), task, runs)).await?,
             2 => all(tasks, |task| raw.clone().runs(task, runs)).await?,
             _ => all(tasks, |task| set_nx.clone().runs(task, runs)).await?,
         }
+        let (after, passed) = (cpu(pids)?, begun.elapsed());
+        for (sum, (after, before)) in used[which].iter_mut().zip(after.iter().zip(before)) {
+            *sum += after - before;
+        }
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
-        Ok::<_, crate::figure::Error>((tasks * runs) as f64 / begun.elapsed().as_secs_f64())
+        Ok::<_, Error>((tasks * runs) as f64 / passed.as_secs_f64())
     });
     let rounds = rounds.await?;
-    server.reset_stats().await;
-    all(tasks, |task| ours::runs(ours.clone(), task, RUNS / tasks)).await?;
-    let per_script = usec_per_call(&server, "evalsha").await;
-    let [ours, peer, raw, set_nx] = std::array::from_fn(|which| rounds.median(which) / 1000.0);
+    let names = ["of ours", "of rslock", "raw", "set nx"];
+    let each = names.iter().enumerate().map(|(which, name)| {
+        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+        let [client, served] = used[which].map(|sum| sum / (ROUNDS * runs * tasks) as f64);
+        let thousands = rounds.median(which) / 1000.0;
+        format!("{thousands:.1} thousand {name} ({client:.1} and {served:.1} µs)")
+    });
     let note = format!(
-        "thousand per second: {ours:.1} runs, {peer:.1} rslock, {raw:.1} raw, {set_nx:.1} set nx; the server takes {per_script:.1} µs per script of ours"
+        "runs per second, and processor time of client and server for each: {}",
+        each.collect::<Vec<_>>().join(", ")
     );
     let to = |peer: usize| rounds.ratio(0, peer);
     Ok(vec![
@@ -80,6 +95,11 @@ async fn with(tasks: usize) -> Outcome<Vec<Reading>> {
             Goal::None,
         ),
     ])
+}
+
+/// The processor time of these processes so far, in microseconds.
+fn cpu(pids: [u32; 2]) -> Outcome<[f64; 2]> {
+    Ok([micros(cpu::used(pids[0])?), micros(cpu::used(pids[1])?)])
 }
 
 /// Runs the same in this many tasks at once.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leader_benches::memory;
 use leader_core::ElectorExt;
 use leader_redis::RedisElector;
 use leader_redis::fred::interfaces::ClientLike;
@@ -10,7 +11,7 @@ use leader_tests::{Server, Worker, until};
 use tokio::sync::Semaphore;
 
 use crate::figure::{Figure, Goal, Outcome, Reading};
-use crate::ground::{fred_client, many_threads, monotonic, options, resident, second_process};
+use crate::ground::{fred_client, many_threads, monotonic, options, second_process};
 use crate::rounds::{median, quantile};
 
 pub(crate) const FIGURE: Figure = Figure {
@@ -149,6 +150,7 @@ fn play(args: &[&str]) -> Outcome {
         let elector = RedisElector::connect(*url).await?;
         let options = Arc::new(options(LIMIT)?);
         let standing = Arc::new(Semaphore::new(0));
+        let resident = || memory::resident(std::process::id());
         let before = resident()?;
         for _ in 0..TASKS {
             let (elector, options, standing) = (elector.clone(), options.clone(), standing.clone());
@@ -164,7 +166,10 @@ fn play(args: &[&str]) -> Outcome {
         // Each has begun to stand, and has stood in line when all others had their turn.
         let _all = standing.acquire_many(TASKS).await?;
         tokio::time::sleep(Duration::from_millis(500)).await;
-        println!("waiting {}", (resident()? - before) / f64::from(TASKS));
+        println!(
+            "waiting {}",
+            resident()?.saturating_sub(before) / u64::from(TASKS)
+        );
         std::future::pending().await
     })
 }

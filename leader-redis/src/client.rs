@@ -301,8 +301,12 @@ impl Connection {
         limit: Duration,
     ) -> Result<Reply, Failure> {
         self.refuse_if_lost()?;
-        let slot = slot_of(key);
-        let command = CustomCommand::new_static(name, ClusterHash::Custom(slot), false);
+        // Of interest on a cluster only.
+        let hash = match self.layout {
+            Layout::Cluster => ClusterHash::Custom(slot_of(key)),
+            _ => ClusterHash::Random,
+        };
+        let command = CustomCommand::new_static(name, hash, false);
         let options = self.options(limit);
         let client = self.client.clone();
         let work = async move {

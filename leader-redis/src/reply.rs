@@ -41,6 +41,19 @@ pub(crate) struct Released {
     pub(crate) untold: Option<String>,
 }
 
+/// The answer to a claim or a release without the time that is told behind it, and that time in microseconds.
+pub(crate) fn split_time(reply: Reply) -> (Reply, Option<u64>) {
+    if let Reply::Text(text) = &reply
+        && let Some((answer, time)) = text.split_once('@')
+        && time.bytes().all(|byte| byte.is_ascii_digit())
+        && let Ok(time) = time.parse()
+        && (1..=MAX_EXACT).contains(&time)
+    {
+        return (Reply::Text(answer.to_owned()), Some(time));
+    }
+    (reply, None)
+}
+
 /// The answer to a claim of one of `slots`.
 pub(crate) fn claim(reply: &Reply, slots: u32) -> Result<ClaimReply, Oddity> {
     if let Some((slot, fence)) = pair(reply, "granted:") {
@@ -72,26 +85,34 @@ pub(crate) fn extend(
     reply: &Reply,
     count: usize,
 ) -> Result<Vec<Result<ExtendReply, Oddity>>, Oddity> {
-    let Reply::List(each) = reply else {
+    let ("extended", [extended, others @ ..]) = known(reply)? else {
         return Err(malformed(reply));
     };
-    if each.len() != count {
-        return Err(malformed(reply));
+    let mut answers = vec![Ok(ExtendReply::Extended); count];
+    for other in others.chunks(2) {
+        let [place, Reply::Text(why)] = other else {
+            return Err(malformed(reply));
+        };
+        let place = usize::try_from(number(place)?).unwrap_or(usize::MAX);
+        let answer = place.checked_sub(1).and_then(|at| answers.get_mut(at));
+        *answer.ok_or_else(|| malformed(reply))? = not_extended(why, reply);
     }
-    Ok(each.iter().map(extend_one).collect())
+    // Each is told of once.
+    let told_of = answers
+        .iter()
+        .filter(|answer| **answer == Ok(ExtendReply::Extended));
+    if number(extended)? == told_of.count() as u64 {
+        Ok(answers)
+    } else {
+        Err(malformed(reply))
+    }
 }
 
-fn extend_one(reply: &Reply) -> Result<ExtendReply, Oddity> {
-    let Reply::Text(text) = reply else {
-        return Err(malformed(reply));
-    };
-    if let Some(words) = text.strip_prefix('!') {
-        return Err(Oddity::Refused(words.to_owned()));
-    }
-    match text.as_str() {
-        "extended" => Ok(ExtendReply::Extended),
-        "foreign" => Err(Oddity::Foreign),
-        text => reason(text)
+fn not_extended(why: &str, reply: &Reply) -> Result<ExtendReply, Oddity> {
+    match why.strip_prefix('!') {
+        Some(words) => Err(Oddity::Refused(words.to_owned())),
+        None if why == "foreign" => Err(Oddity::Foreign),
+        None => reason(why)
             .map(ExtendReply::NotHeld)
             .ok_or_else(|| malformed(reply)),
     }

@@ -56,6 +56,11 @@ fn strange() -> Vec<Reply> {
         ]),
         list([text("evicted"), text("1")]),
         list([text("foreign"), number(1)]),
+        list([text("extended")]),
+        list([text("extended"), number(0)]),
+        list([text("extended"), number(2)]),
+        list([text("extended"), text("1")]),
+        list([text("extended"), number(1), number(1)]),
     ]
 }
 
@@ -110,6 +115,25 @@ fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
 }
 
 #[test]
+fn the_time_is_told_behind_an_answer() {
+    let split = |answer: &str| match split_time(text(answer)) {
+        (Reply::Text(answer), time) => (answer, time),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(split("granted:0:5@7"), ("granted:0:5".to_owned(), Some(7)));
+    for as_it_is in [
+        "granted:0:5",
+        "granted:0:5@",
+        "granted:0:5@+7",
+        "granted:0:5@7@8",
+        "granted:0:5@0",
+        "granted:0:5@18446744073709551616",
+    ] {
+        assert_eq!(split(as_it_is), (as_it_is.to_owned(), None));
+    }
+}
+
+#[test]
 fn a_release_may_have_told_nobody() {
     let released = release(&text("released:3:0000000000000009")).unwrap();
     assert_eq!(
@@ -138,10 +162,15 @@ fn a_release_may_have_told_nobody() {
 fn a_batch_is_answered_one_by_one() {
     let reply = list([
         text("extended"),
-        text("taken"),
-        text("!READONLY no"),
-        text("foreign"),
         number(1),
+        number(2),
+        text("taken"),
+        number(3),
+        text("!READONLY no"),
+        number(4),
+        text("foreign"),
+        number(5),
+        text("lengthened"),
     ]);
     let each = extend(&reply, 5).unwrap();
     assert_eq!(each[0], Ok(ExtendReply::Extended));
@@ -149,7 +178,44 @@ fn a_batch_is_answered_one_by_one() {
     assert_eq!(each[2], Err(Oddity::Refused("READONLY no".to_owned())));
     assert_eq!(each[3], Err(Oddity::Foreign));
     assert!(matches!(each[4], Err(Oddity::Malformed(_))));
-    assert!(matches!(extend(&reply, 4), Err(Oddity::Malformed(_))));
+    let all = list([text("extended"), number(2)]);
+    assert_eq!(extend(&all, 2), Ok(vec![Ok(ExtendReply::Extended); 2]));
+}
+
+#[test]
+fn a_batch_whose_answers_do_not_add_up_is_malformed() {
+    let one = |count, place| {
+        let answer = [
+            text("extended"),
+            number(count),
+            number(place),
+            text("taken"),
+        ];
+        list(answer)
+    };
+    assert!(extend(&one(1, 2), 2).is_ok());
+    for (reply, count) in [
+        (one(1, 2), 3),
+        (one(1, 2), 1),
+        (one(2, 2), 2),
+        (one(1, 0), 2),
+        (one(1, 3), 2),
+        (one(1, -1), 2),
+        (list([text("extended"), number(1), number(2)]), 2),
+        (list([text("extended"), number(0), text("taken")]), 1),
+        (list([text("extended")]), 1),
+        (list([text("taken")]), 1),
+    ] {
+        let answers = extend(&reply, count);
+        assert!(matches!(answers, Err(Oddity::Malformed(_))), "{reply}");
+    }
+    let twice = [text("taken"), number(1), text("taken")];
+    let twice = list(
+        [text("extended"), number(0), number(1)]
+            .into_iter()
+            .chain(twice),
+    );
+    assert!(extend(&twice, 2).is_err());
 }
 
 #[test]

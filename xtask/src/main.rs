@@ -14,6 +14,7 @@ mod postgres;
 mod releases;
 mod servers;
 mod sim;
+mod soak;
 mod test;
 mod tree;
 
@@ -48,6 +49,9 @@ Commands:
                     Several worker processes on real servers, while both are killed, frozen, cut off and slowed; a checker
                     reads their logs afterwards. 60 s each, unless it is said otherwise; `chaos --help` has the rest.
   bench poll        Measure what the guard adds to a poll. Above two calls of `Instant::now` is a failure.
+  soak [--minutes N] [--leases N] [--json FILE] [--write]
+                    Hold 5000 leases for ten minutes, or as said, while others come and go: nothing may be lost or grow.
+                    With `--write` the figures are put into benches/SOAK.md.
   browser [--pictures] [-- <args>]
                     Test the workbench's page in Chromium, which is found or installed. `--pictures` keeps those of
                     docs/workbench. <args> go to the tests: a part of a test's name, say.
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         ["audit"] => ci::audit(),
         ["fuzz", rest @ ..] => fuzz::play(rest),
         ["sim", rest @ ..] => sim::play(rest),
+        ["soak", rest @ ..] => soak::run(rest),
         ["chaos", rest @ ..] => chaos::play(rest),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -28,11 +28,12 @@ async function send(name, value, inputs, refusal) {
   fields.get(name).refused = refused;
 }
 
-/** What would have been taken. */
+/** What would have been taken, in seconds, and in the server's own words. */
 function said(name, { range, error }) {
   const [least, most] = range ?? [];
   if (typeof most !== "number") return error;
-  return name.endsWith("_ms") ? t("set.range", seconds(least), seconds(most)) : t("set.range", least, most);
+  const inWords = name.endsWith("_ms") ? t("set.range", seconds(least), seconds(most)) : t("set.range", least, most);
+  return `${inWords} (${error})`;
 }
 
 function numberField(name, [least, most]) {

@@ -207,7 +207,7 @@ impl Queue {
             if talk.watching.is_none() {
                 let asked = Instant::now();
                 let limit = deadline.min(asked + command_timeout);
-                let watch = store.watch(name, full.revision, self.sender.clone());
+                let watch = Box::pin(store.watch(name, full.revision, self.sender.clone()));
                 // Hints only ever shorten the sleep; without them the times below still hold.
                 match tokio::time::timeout_at(limit, watch).await {
                     Ok(Ok(watching)) => {

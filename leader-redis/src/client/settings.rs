@@ -35,8 +35,11 @@ pub(super) fn builder(endpoint: &Endpoint, purpose: Purpose, limit: Duration) ->
                 max_timeout: Some(limit * 2),
                 interval: (limit / 2).max(Duration::from_millis(5)),
             };
+            // Nagle's algorithm on commands: alone a command is sent at once, and while others are on their way those that
+            // follow are sent together, at the latest with the first answer. fred sends each by itself otherwise, which
+            // costs a packet and two of the kernel's turns for each. What comes from the server is not delayed by it.
             connection.tcp = TcpConfig {
-                nodelay: Some(true),
+                nodelay: Some(purpose == Purpose::Messages),
                 keepalive: Some(TcpKeepalive::new().with_time(Duration::from_secs(15))),
                 ..TcpConfig::default()
             };

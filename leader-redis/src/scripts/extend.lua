@@ -1,63 +1,83 @@
 -- extend: lets leases live longer, each by itself, those that are still in force.
 --
 -- KEYS[i]           the record of a lease's name (see claim.lua)
--- ARGV[3 * i - 2]   its token, 32 hexadecimal digits
--- ARGV[3 * i - 1]   its slot
--- ARGV[3 * i]       how many microseconds it lives from now, at least
+-- ARGV[2 * i - 1]   its token, 32 hexadecimal digits
+-- ARGV[2 * i]       its slot and how many microseconds it lives from now, at least: '0 10000000'
 --
 -- A lease that is extended is written, also when it does not end later than before: who waits afterwards for replicas
 -- to acknowledge waits for the last *write* of the connection (before Redis 7.2, for all that came before).
 --
--- Reply    a list with a text for each lease: 'extended', or 'expired', 'taken', 'deleted' when the token was not in
---          force, 'foreign' when the hash at the key is not ours, or '!' and the server's words when it refused
+-- Reply    {'extended', how many were, place, why, place, why, ..}
+--          For each lease that was not extended, its place among the keys, from 1, and why: 'expired', 'taken',
+--          'deleted' when the token was not in force, 'foreign' when the hash at the key is not ours, or '!' and the
+--          server's words when it refused
+--
+-- Servers spend most of what they do for leases here, so what a batch has in common is reckoned once.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local sub = string.sub
-local replies = {}
+local sub, pcall, tonumber, type = string.sub, redis.pcall, tonumber, type
+local wishes = {}
+local extended = 0
+local reply = {'extended', 0}
+
+local function read(words)
+  local slot, lease = string.match(words, '^(%d+) (%d+)$')
+  local ends = now + lease
+  local a = ends % 1000000
+  local wish = {slot = slot, millis = lease / 1000, ends = ends, hour = ends - ends % 3600000000}
+  wish.expires = string.format('%010d%06d', (ends - a) / 1000000, a)
+  wishes[words] = wish
+  return wish
+end
 
 for i = 1, #KEYS do
-  local key, token, slot, lease = KEYS[i], ARGV[3 * i - 2], ARGV[3 * i - 1], tonumber(ARGV[3 * i])
-  local reply, done
+  local key, token, words = KEYS[i], ARGV[2 * i - 1], ARGV[2 * i]
+  local wish = wishes[words] or read(words)
+  local slot = wish.slot
+  local why, done
   -- Errors are answers here: what is wrong with one key must not fail the leases on others.
-  local entry = redis.pcall('HGET', key, slot)
-  if type(entry) == 'table' then
-    done = entry
-  elseif not entry or #entry < 64 then
-    reply = 'deleted'
-  else
-    local expiry = tonumber(sub(entry, 33, 48))
-    if not expiry then
-      reply = 'foreign'
-    elseif sub(entry, 1, 1) == '-' then
-      reply = 'deleted'
-    elseif sub(entry, 1, 32) ~= token then
-      reply = 'taken'
-    elseif expiry <= now then
-      reply = 'expired'
-    else
-      reply = 'extended'
-      local later = now + lease
-      if later < expiry then later = expiry end
-      local a = later % 1000000
-      local expires = string.format('%010d%06d', (later - a) / 1000000, a)
-      local extended = token .. expires .. sub(entry, 49)
-      done = redis.pcall('HSET', key, slot, extended)
-      if type(done) == 'table' then
-        -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
-        done = redis.pcall('HDEL', key, '')
-        if type(done) ~= 'table' then done = redis.pcall('HSET', key, slot, extended) end
-      end
-      if type(done) ~= 'table' and redis.call('PTTL', key) < lease / 1000 + 43200000 then
-        done = redis.pcall('PEXPIRE', key, math.ceil(lease / 1000) + 86400000)
-      end
+  local entry = pcall('HGET', key, slot)
+  local expiry = type(entry) == 'string' and #entry > 63 and tonumber(sub(entry, 33, 48))
+  if expiry and expiry > now and sub(entry, 1, 32) == token then
+    local expires = wish.expires
+    if expiry > wish.ends then expires = sub(entry, 33, 48) end
+    entry = token .. expires .. sub(entry, 49)
+    done = pcall('HSET', key, slot, entry)
+    if type(done) == 'table' then
+      -- A full server refuses what could make a key grow, which this does not; but not once a script has written.
+      done = pcall('HDEL', key, '')
+      if type(done) ~= 'table' then done = pcall('HSET', key, slot, entry) end
     end
-  end
-  if reply and reply ~= 'extended' then
-    if not tonumber(redis.call('HGET', key, 'f') or nil) and redis.call('EXISTS', key) == 1 then reply = 'foreign' end
+    -- The key outlives the lease by half a day at least. That is looked at when the lease comes to end in another hour
+    -- than before, and had an hour to spare until then.
+    if expiry < wish.hour and type(done) ~= 'table' and redis.call('PTTL', key) < wish.millis + 46800000 then
+      done = pcall('PEXPIRE', key, math.ceil(wish.millis) + 86400000)
+    end
+  elseif type(entry) == 'table' then
+    done = entry
+  else
+    if not entry or #entry < 64 then
+      why = 'deleted'
+    elseif not expiry then
+      why = 'foreign'
+    elseif sub(entry, 1, 1) == '-' then
+      why = 'deleted'
+    elseif sub(entry, 1, 32) ~= token then
+      why = 'taken'
+    else
+      why = 'expired'
+    end
+    if not tonumber(redis.call('HGET', key, 'f') or nil) and redis.call('EXISTS', key) == 1 then why = 'foreign' end
     -- A write that changes nothing: a server that refuses writes says so, and not that the lease is gone.
-    if reply ~= 'foreign' then done = redis.pcall('HDEL', key, '') end
+    if why ~= 'foreign' then done = pcall('HDEL', key, '') end
   end
-  if type(done) == 'table' then reply = '!' .. done.err end
-  replies[i] = reply
+  if type(done) == 'table' then why = '!' .. done.err end
+  if why then
+    reply[#reply + 1] = i
+    reply[#reply + 1] = why
+  else
+    extended = extended + 1
+  end
 end
-return replies
+reply[2] = extended
+return reply

@@ -7,7 +7,8 @@
 -- ARGV[4]  for how many microseconds claims of the token are refused; 0 for no mark
 -- ARGV[5]  how watchers are told: PUBLISH, or SPUBLISH on a cluster
 --
--- Replies  'released:<how many watchers were told>:<revision>', a text, since a list costs more
+-- Replies  'released:<how many watchers were told>:<revision>', a text, since a list costs more; with
+--          '@<time in microseconds>' behind it where the revision is another number than the time
 --          {'released', revision, why none could be told}
 --          {'expired'}, {'taken'}, {'deleted'}  the token was not in force, and why
 --          {'foreign'}  the hash at the key is not ours
@@ -69,7 +70,12 @@ if entry and sub(entry, 1, 32) == token then
     if tell == 'SPUBLISH' and not redis.REDIS_VERSION_NUM then
       tell = redis.pcall('EXISTS', channel) == 1 and 'PUBLISH'
     end
-    if tell then told = redis.pcall(tell, channel, revised .. ':' .. keep) end
+    -- By their names, so that a refusal which names no command can be told by them.
+    if tell == 'PUBLISH' then
+      told = redis.pcall('PUBLISH', channel, revised .. ':' .. keep)
+    elseif tell then
+      told = redis.pcall('SPUBLISH', channel, revised .. ':' .. keep)
+    end
     if observed and (tonumber(observed) or 0) > now then
       redis.pcall(redis.REDIS_VERSION_NUM and ARGV[5] or 'PUBLISH', sub(key, 1, -6) .. 'changed', 'changed')
     end
@@ -77,6 +83,7 @@ if entry and sub(entry, 1, 32) == token then
       reply = {'released', revision, told.err}
     else
       reply = 'released:' .. told .. ':' .. revised
+      if revision ~= now then reply = reply .. string.format('@%.0f', now) end
     end
   else
     reply = {'expired'}
