@@ -72,11 +72,11 @@ async fn each_switch_is_kept_by_the_workbench() {
 async fn what_is_out_of_range_is_refused_with_the_range_and_changes_nothing() {
     on_the_page(&[], Window::WIDE, async |page| {
         for (name, value, told) in [
-            ("lease_ms", "61", "from 10 to 60000"),
-            ("work_ms", "-1", "from 0 to 600000"),
-            ("slots", "5", "from 1 to 4"),
-            ("candidates", "1", "from 2 to 6"),
-            ("min_lease_ms", "7", "lease"),
+            ("lease_ms", "61", "Takes 0.01 s to 60.0 s"),
+            ("work_ms", "-1", "Takes 0.00 s to 600.0 s"),
+            ("slots", "5", "Takes 1 to 4"),
+            ("candidates", "1", "Takes 2 to 6"),
+            ("min_lease_ms", "7", "Takes 0.00 s to 6.00 s"),
         ] {
             page.fill(&format!("{name}-number"), value).await;
             page.says(&format!("{name}-refusal"), told).await;
