@@ -251,6 +251,18 @@ const CAUGHT_BY: &[(Flaw, &[&str])] = &[
         &["e02_each_slot_has_its_own_lease"],
     ),
     (
+        Flaw::ProposalFromAfar,
+        &["a_proposed_number_stands_for_the_time"],
+    ),
+    (
+        Flaw::ProposalGivesNumbersTwice,
+        &["a_proposed_number_stands_for_the_time"],
+    ),
+    (
+        Flaw::ProposalIgnored,
+        &["a_proposed_number_stands_for_the_time"],
+    ),
+    (
         Flaw::ReclaimDenied,
         &["a03_a_claim_with_the_token_in_force_is_granted_again"],
     ),

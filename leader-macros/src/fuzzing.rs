@@ -39,11 +39,12 @@ pub(crate) fn units(duration: Duration) -> String {
         (seconds % 60, "s"),
         (u64::from(millis), "ms"),
     ];
-    let written: String = parts
+    let written = parts
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, unit)| format!("{count}{unit}"))
-        .collect();
+        .fold(String::new(), |written, (count, unit)| {
+            written + &format!("{count}{unit}")
+        });
     if written.is_empty() {
         return "0s".to_owned();
     }

@@ -97,26 +97,31 @@ pub fn reply(value: &Value, slots: u32, count: usize) {
     beside_scripts(value, &reply);
 }
 
-/// A batch of extensions: as many answers as there were questions, and "extended" only where it stands.
+/// A batch of extensions: as many answers as there were questions, and "extended" only for those of which nothing else
+/// is told, when they are as many as is said.
 fn extended(value: &Value, reply: &Reply, count: usize) {
     let each = match reply::extend(reply, count) {
         Ok(each) => each,
         Err(error) => return odd(&error),
     };
-    let Value::Array(values) = value else {
+    let Said::Words("extended", [number, others @ ..]) = Said::of(value) else {
         panic!("{value:?} was taken for a batch");
     };
-    assert_eq!((each.len(), values.len()), (count, count));
-    for (read, value) in each.iter().zip(values) {
-        let said = text(value);
+    assert_eq!(each.len(), count);
+    let (others, []) = others.as_chunks::<2>() else {
+        panic!("{value:?} tells of a place, and not why");
+    };
+    let done = each
+        .iter()
+        .filter(|read| **read == Ok(ExtendReply::Extended));
+    assert_eq!(int(number), Some(done.count() as u64));
+    for (read, place) in each.iter().zip(1..) {
+        let told = others.iter().find(|[at, _]| int(at) == Some(place));
         let extended = matches!(read, Ok(ExtendReply::Extended));
-        assert_eq!(
-            extended,
-            said == Some("extended"),
-            "{value:?} gave {read:?}"
-        );
+        assert_eq!(extended, told.is_none(), "{value:?} gave {read:?}");
         if let Ok(ExtendReply::NotHeld(reason)) = read {
-            assert_eq!(said.and_then(loss), Some(*reason));
+            let why = told.and_then(|[_, why]| text(why));
+            assert_eq!(why.and_then(loss), Some(*reason));
         }
     }
 }

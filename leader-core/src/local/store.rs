@@ -57,7 +57,7 @@ impl Revisions {
     fn next_grant(&mut self, record: &Record, claim: &Claim, now: Instant) -> FencingToken {
         FencingToken::new(if claim.at_least == Revision::default() {
             let (time, proposed) = (self.time(now), claim.proposed.get());
-            let is_near = proposed.abs_diff(time) <= micros(REACH);
+            let is_near = proposed > 0 && proposed.abs_diff(time) <= micros(REACH);
             let time = if is_near { proposed } else { time };
             self.last = time.max(self.last + 1);
             self.last

@@ -133,7 +133,10 @@ impl FlawedStore {
         let is_former = |slot: &Slot| slot.name == name && slot.number == number;
         let former = state.slots.iter().find(|slot| is_former(slot)).cloned();
         let revision = match self.floor(claim) {
-            0 => self.next_revision(state),
+            0 if self.has(Flaw::ProposalGivesNumbersTwice) && claim.proposed.get() > 0 => {
+                claim.proposed.get()
+            }
+            0 => self.next_revision_at(state, self.time_for(claim)),
             floor => {
                 state.last_revision = floor.max(state.last_revision + 1);
                 state.last_revision

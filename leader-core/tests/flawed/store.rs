@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use leader_core::store::{
-    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
-    Revision, StoreError, Watching,
+    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, REACH, Release,
+    ReleaseReply, Revision, StoreError, Watching,
 };
 use leader_core::{BackendKind, FencingToken, Holder, LockName, LossReason, NodeId, Token};
 use tokio::time::Instant;
@@ -87,12 +87,28 @@ impl FlawedStore {
     }
 
     pub(super) fn next_revision(&self, state: &mut State) -> u64 {
+        self.next_revision_at(state, self.time())
+    }
+
+    pub(super) fn next_revision_at(&self, state: &mut State, time: u64) -> u64 {
         state.last_revision = if self.has(Flaw::FenceIsACounter) {
             state.last_revision + 1
         } else {
-            self.time().max(state.last_revision + 1)
+            time.max(state.last_revision + 1)
         };
         state.last_revision
+    }
+
+    /// What the time is taken for in a grant.
+    pub(super) fn time_for(&self, claim: &Claim) -> u64 {
+        let (time, proposed) = (self.time(), claim.proposed.get());
+        let reach = u64::try_from(REACH.as_micros()).unwrap();
+        let is_near = time.abs_diff(proposed) <= reach || self.has(Flaw::ProposalFromAfar);
+        if proposed > 0 && is_near && !self.has(Flaw::ProposalIgnored) {
+            proposed
+        } else {
+            time
+        }
     }
 
     #[expect(clippy::unused_self, reason = "the time is the store's own")]
@@ -335,6 +351,10 @@ impl LeaseStore for FlawedStore {
 
     fn command_timeout(&self) -> Duration {
         Duration::from_millis(500)
+    }
+
+    fn time_by_now(&self) -> Option<Duration> {
+        Some(Duration::from_micros(self.time()))
     }
 }
 

@@ -102,6 +102,22 @@ fn holders() -> impl Strategy<Value = Value> {
     })
 }
 
+/// What a batch of extensions is answered with, but for one thing or another.
+fn batch() -> impl Strategy<Value = Value> {
+    let other = (0..5_i64, word())
+        .prop_map(|(place, why)| [Value::Integer(place), Value::String(why.into())]);
+    let others = prop::collection::vec(other, 0..4);
+    (0..4_i64, others).prop_map(|(count, others)| {
+        let begin = [Value::String("extended".into()), Value::Integer(count)];
+        Value::Array(
+            begin
+                .into_iter()
+                .chain(others.into_iter().flatten())
+                .collect(),
+        )
+    })
+}
+
 fn tree() -> impl Strategy<Value = Value> {
     leaf().prop_recursive(4, 40, 6, |inner| {
         let pairs = prop::collection::vec((word(), inner.clone()), 0..4);
@@ -115,8 +131,7 @@ fn tree() -> impl Strategy<Value = Value> {
 
 #[test]
 fn a_reply_of_any_shape_is_an_error_or_what_it_says() {
-    let value =
-        prop_oneof![3 => nearly_a_reply(), 3 => nearly_a_text(), 1 => holders(), 3 => tree()];
+    let value = prop_oneof![3 => nearly_a_reply(), 3 => nearly_a_text(), 1 => holders(), 2 => batch(), 3 => tree()];
     let slots = prop_oneof![Just(1), Just(3), Just(1024)];
     holds(
         3_000,
@@ -139,6 +154,24 @@ fn what_a_script_answers_is_read() {
             "{value:?} gave {read:?}"
         );
         super::reply(&value, 3, 1);
+    });
+}
+
+/// So is a batch.
+#[test]
+fn what_is_told_of_a_batch_is_read() {
+    let taken = prop::collection::vec(any::<bool>(), 0..9);
+    holds(1_000, taken, |taken| {
+        let told = taken.iter().zip(1..).filter(|(taken, _)| **taken);
+        let told = told.flat_map(|(_, at)| [Value::Integer(at), Value::String("taken".into())]);
+        let told: Vec<Value> = told.collect();
+        let count = taken.iter().filter(|taken| !**taken).count();
+        let count = Value::Integer(i64::try_from(count).expect("a few"));
+        let begin = [Value::String("extended".into()), count];
+        let value = Value::Array(begin.into_iter().chain(told).collect());
+        let read = crate::reply::extend(&value.clone().into(), taken.len());
+        assert!(read.is_ok(), "{value:?} gave {read:?}");
+        super::reply(&value, 1, taken.len());
     });
 }
 

@@ -11,7 +11,7 @@
 //! A run is storms and lulls in turn. A storm is one fault or many at once; a lull lasts until every name is led again,
 //! or ought to be. The faults stay within what the topology promises to survive: a server that is killed comes back with
 //! what it had acknowledged (single), has a replica that acknowledged (replicated), or is one of a minority (quorum). In
-//! the cluster replication is asynchronous, and a killed primary may take grants with it; see [`check`].
+//! the cluster replication is asynchronous, and a killed primary may take grants with it; see `check`.
 //!
 //! # What a worker believes
 //!

@@ -1,7 +1,7 @@
 //! h05: how many rounds a run takes, counted by the servers; and what they propose, when all have forgotten.
 
 use futures::future::join_all;
-use leader_tests::{lead, until};
+use leader_tests::{Server, lead, until};
 
 use crate::servers::*;
 
@@ -11,7 +11,7 @@ async fn h02_a_run_is_one_claim_and_one_release_on_each_server() {
     let servers = Servers::start(5).await;
     let candidate = servers.candidate("a").await;
     until("no number is written back", LIMIT, async || {
-        join_all(servers.0.iter().map(|server| server.reset_stats())).await;
+        join_all(servers.0.iter().map(Server::reset_stats)).await;
         leads_and_lets_go(&candidate, "x").await;
         let counted = servers.0.iter();
         let counted = counted.map(|server| server.command_calls("evalsha"));

@@ -99,7 +99,7 @@ async fn g02_a_server_that_remembers_nothing_takes_no_number_below_its_time() {
     assert_eq!(store.time_by_now(), None, "nothing was answered yet");
     candidate_for("another").wins(&store, LONG).await;
     let time = store.time_by_now().expect("it has told its time");
-    let behind = time - Duration::from_millis(500);
+    let behind = time.saturating_sub(Duration::from_millis(500));
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap();
     let claim = candidate()
         .to_claim(LONG)

@@ -265,8 +265,8 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "store: fencing without the time term",
         file: "leader-core/src/local/store.rs",
         changes: &[(
-            "        self.last = micros.max(self.last + 1);",
-            "        let _ = micros;\n        self.last += 1;",
+            "        self.last = self.time(now).max(self.last + 1);",
+            "        let _ = now;\n        self.last += 1;",
         )],
     },
     Wrong {
