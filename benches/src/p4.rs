@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use leader_core::{ElectorExt, LeaderEvent, Lease, LeaseOptions};
+use leader_core::{ElectorExt, Lease, LeaseOptions};
 use leader_redis::RedisElector;
 use leader_tests::{Server, Worker};
 use tokio::time::{Instant, sleep};
