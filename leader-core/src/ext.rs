@@ -529,6 +529,8 @@ async fn elect<E: Elector + ?Sized>(
     name: &LockName,
     options: &LeaseOptions,
 ) -> Result<Acquisition, LeaderError> {
+    // Where all is had at once, nothing else would let other tasks of this thread run.
+    tokio::task::coop::consume_budget().await;
     match elector.acquire_now(name, options) {
         Some(acquired) => acquired,
         None => elector.acquire(name, options).await,

@@ -214,9 +214,9 @@ pin_project! {
     pub(crate) struct Boundary<T> {
         tenure: T,
         stopping: Stopping,
-        // Made when the body is first pending: most short bodies never need a timer.
-        #[pin]
-        alarm: Option<Alarm>,
+        // Made when the body is first pending: most short bodies never need a timer, and who waits to be elected does
+        // not need the room for one.
+        alarm: Option<Pin<Box<Alarm>>>,
     }
 }
 
@@ -267,7 +267,7 @@ impl<T: Deref<Target = Tenure>> Boundary<T> {
         cx: &mut Context<'_>,
         body: impl FnOnce(&mut Context<'_>) -> Poll<O>,
     ) -> Poll<Ended<O>> {
-        let mut this = self.project();
+        let this = self.project();
         let now = Instant::now();
         if let Some(ended) = stop(this.tenure, *this.stopping, now) {
             return Poll::Ready(ended);
@@ -277,12 +277,12 @@ impl<T: Deref<Target = Tenure>> Boundary<T> {
             Ok(Poll::Ready(output)) => return Poll::Ready(Ended::Returned(output)),
             Err(panic) => return Poll::Ready(Ended::Panicked(panic)),
         }
-        if this.alarm.is_none() {
-            this.alarm.set(Some(Alarm::new(this.tenure)));
-        }
-        if let Some(alarm) = this.alarm.as_mut().as_pin_mut()
-            && !alarm.is_set(now, cx)
-            && alarm.poll_rings(this.tenure, cx)
+        let tenure: &Tenure = this.tenure;
+        let alarm = this
+            .alarm
+            .get_or_insert_with(|| Box::pin(Alarm::new(tenure)));
+        if !alarm.is_set(now, cx)
+            && alarm.as_mut().poll_rings(this.tenure, cx)
             && let Some(ended) = stop(this.tenure, *this.stopping, Instant::now())
         {
             return Poll::Ready(ended);

@@ -6,6 +6,8 @@ mod failure;
 mod inspect;
 mod nodes;
 mod observe;
+mod opening;
+mod proposal;
 mod release;
 mod round;
 mod seats;
@@ -64,8 +66,10 @@ use crate::store::{
 /// # How it works
 ///
 /// - **Claim.** All nodes are asked at once, each within its own time limit. The claim is granted once a majority has
-///   granted it: the same slot, and the same fencing token. Each node issues a number of its own; the greatest is
-///   written back to a majority before the grant counts, so that any later majority has a node that has seen it. The
+///   granted it: the same slot, and the same fencing token. Each node issues a number that is greater than all it has
+///   issued. One number is proposed to all of them, what the fastest of their clocks shows by now, as far as their last
+///   answers tell; where those of a majority agree on it, or on another, the claim is granted. Where they do not, the
+///   greatest is written back to a majority before the grant counts. So any later majority has a node that has seen it. The
 ///   lease counts from before the first request. What a minority has granted is given back at once. Where several claim
 ///   at once and nobody has won, the claim is put again a few times, after pauses that differ.
 /// - **Extend.** A majority must have extended, in the same request. A node that has lost the record is given it again,
@@ -76,9 +80,13 @@ use crate::store::{
 ///
 /// # What it costs
 ///
-/// A run whose nodes are well takes three rounds: the claim, the number that is written back, the release; each is as
-/// quick as the quickest majority. Nodes that hang hold up none of them for longer than the round has taken anyway.
-/// Candidates that claim the same name at once may find that nobody has won, and try again.
+/// A run whose nodes are well takes two rounds, as many as on one store: the claim and the release. Each is as quick as
+/// the quickest majority, and nodes that hang hold up none of them for longer than the round has taken anyway. A claim
+/// takes a round more, in which the number is written back, where nodes do not agree about it: the first of a name, as no
+/// node remembers it; the first of a quorum, which has not heard of the nodes' time yet, and the first after half an
+/// hour in which it heard nothing; and one that follows another candidate's release more closely than an answer takes.
+/// It always does where the clocks of no majority are within half a second of each other. Candidates that claim the same
+/// name at once may find that nobody has won, and try again.
 ///
 /// # What it assumes
 ///
@@ -87,8 +95,10 @@ use crate::store::{
 ///   restarts empty is made up for by the others while a majority still has the record. If a lease stands on three of
 ///   five, since two did not answer, and one of the three forgets it, a second holder can find a majority: this is the
 ///   accident that persistence, `appendfsync always`, or a delayed restart rules out.
-/// - **Clocks measure a lease** within 1 % of one another, as everywhere here. Nodes' wall clocks need not agree;
-///   fencing tokens then run ahead with the fastest of them, for as long as some node of each majority remembers.
+/// - **Clocks measure a lease** within 1 % of one another, as everywhere here. Nodes' wall clocks need not agree, and may
+///   be set; fencing tokens then run ahead with the fastest of them, for as long as some node of each majority remembers.
+///   Where all have forgotten, they go on with the time. A node that comes back with a memory of old has been away for
+///   longer than the second by which a proposed number may be behind its time.
 /// - **The same nodes for all candidates.** Majorities of different sets of nodes need not meet.
 ///
 /// # What each accident does

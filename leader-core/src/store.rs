@@ -54,6 +54,9 @@ pub trait LeaseStore: Send + Sync + 'static {
     /// - A claim with a floor ([`Claim::at_least`]) is granted with the next revision that is not below the floor,
     ///   `max(last + 1, floor)`: the time has no part in it. A token in force whose fencing token is below the floor
     ///   takes such a number too, and keeps it; sent again, the claim changes nothing.
+    /// - Where a number is proposed ([`Claim::proposing`]) that is no further than [`REACH`] from the store's time, it stands
+    ///   for the time in a new grant, `max(last + 1, proposed)`. A store that remembers no revision of the name, and may have
+    ///   forgotten one, lets it be no less than the time.
     fn claim(&self, claim: &Claim) -> impl Future<Output = Result<ClaimReply, StoreError>> + Send;
 
     /// Extends each lease of the batch that is still in force: it lives for [`Extension::lease`] from now or until
@@ -107,6 +110,13 @@ pub trait LeaseStore: Send + Sync + 'static {
     /// How long one step may take.
     fn command_timeout(&self) -> Duration;
 
+    /// What this store's clock shows by now at least, since the epoch, as far as that can be told without asking: what
+    /// its last answer said, and the time since then. `None` where nothing is known. Numbers are proposed by this
+    /// ([`Claim::proposing`]), and it need not be right.
+    fn time_by_now(&self) -> Option<Duration> {
+        None
+    }
+
     /// Claims without waiting, for stores that can (those in memory): an election that nobody stands in the way of then
     /// costs little more than the claim. `now` is the caller's last look at Tokio's clock, for a store that goes by the
     /// same. `None` when this store cannot, or cannot now, and has done nothing; the engine then awaits
@@ -156,6 +166,9 @@ impl From<FencingToken> for Revision {
     }
 }
 
+/// How far from its own time a store takes a number that is proposed to it, before or behind.
+pub const REACH: Duration = Duration::from_secs(1);
+
 /// A request for a slot.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -174,6 +187,9 @@ pub struct Claim {
     pub slot: Option<u32>,
     /// What the fencing token must be at least; zero for none. For a tenure whose number was found elsewhere.
     pub at_least: Revision,
+    /// What stands for the store's time in the fencing token, so that several stores grant the same number; zero for
+    /// nothing.
+    pub proposed: Revision,
 }
 
 impl Claim {
@@ -188,6 +204,7 @@ impl Claim {
             slots: 1,
             slot: None,
             at_least: Revision::default(),
+            proposed: Revision::default(),
         }
     }
 
@@ -209,6 +226,13 @@ impl Claim {
     #[must_use]
     pub fn at_least(mut self, floor: Revision) -> Self {
         self.at_least = floor;
+        self
+    }
+
+    /// The same claim, for whose fencing token `number` stands in for the store's time, if the two are not far apart.
+    #[must_use]
+    pub fn proposing(mut self, number: Revision) -> Self {
+        self.proposed = number;
         self
     }
 }

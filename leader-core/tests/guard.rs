@@ -183,3 +183,27 @@ async fn c01_a_panic_in_the_bodys_drop_is_resumed_after_the_release() {
         assert_eq!(released, 1, "the slot was not given back yet");
     }
 }
+
+#[tokio::test]
+async fn runs_that_never_wait_let_other_tasks_of_the_thread_run() {
+    let (elector, once) = (LocalElector::new(), options().build().unwrap());
+    let other = tokio::spawn(async {});
+    for _ in 0..10_000 {
+        if other.is_finished() {
+            return;
+        }
+        let run = elector.run_if_leader("x", &once, |_| async {});
+        assert_eq!(run.await.unwrap(), Some(()));
+    }
+    panic!("10 000 runs in a row kept the thread to themselves");
+}
+
+#[tokio::test]
+async fn a_token_that_is_asked_for_after_the_end_has_fired() {
+    let (elector, once) = (LocalElector::new(), options().build().unwrap());
+    let lease = elector.try_acquire("x", &once).await.unwrap().unwrap();
+    let handle = lease.handle();
+    lease.release().await.unwrap();
+    assert!(handle.cancellation_token().is_cancelled());
+    handle.lost().await;
+}

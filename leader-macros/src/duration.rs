@@ -101,7 +101,11 @@ fn add(total: Duration, digits: &str, millis: u64) -> Option<Duration> {
         return None;
     }
     let count: u64 = digits.parse().ok()?;
-    total.checked_add(Duration::from_millis(count.checked_mul(millis)?))
+    // In milliseconds days would end sooner than seconds.
+    let millis = u128::from(count) * u128::from(millis);
+    let seconds = u64::try_from(millis / 1_000).ok()?;
+    let nanos = u32::try_from(millis % 1_000).ok()? * 1_000_000;
+    total.checked_add(Duration::new(seconds, nanos))
 }
 
 fn is_number(text: &str) -> bool {
@@ -133,6 +137,26 @@ mod tests {
             ("PT1H0,25S", 3_600_250),
         ] {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_may_be_as_long_in_one_unit_as_in_another() {
+        let longest = Duration::from_secs(u64::MAX);
+        for text in [
+            "18446744073709551615s",
+            "213503982334601d7h15s",
+            "P213503982334601DT7H15S",
+            "PT18446744073709551615S",
+        ] {
+            assert_eq!(parse(text), Ok(longest), "{text}");
+        }
+        for text in [
+            "18446744073709551616s",
+            "213503982334601d7h16s",
+            "213503982334602d",
+        ] {
+            assert!(parse(text).unwrap_err().contains("too long"), "{text}");
         }
     }
 

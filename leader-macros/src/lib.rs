@@ -1,6 +1,11 @@
 //! The attribute `#[leader_election]` of [leader-core](https://docs.rs/leader-core): it parses, checks and expands.
 //! What the expansion does is in leader-core; use the attribute from there.
 
+#![allow(
+    clippy::large_enum_variant,
+    reason = "expressions are large where spans know their place, and there are a few of them"
+)]
+
 mod args;
 mod check;
 mod duration;

@@ -280,9 +280,9 @@ pub fn login(user: &str, password: &str, host: &str, port: u16) {
         return;
     }
     let escape = |text: &str| {
-        text.bytes()
-            .map(|byte| format!("%{byte:02X}"))
-            .collect::<String>()
+        text.bytes().fold(String::new(), |escaped, byte| {
+            escaped + &format!("%{byte:02X}")
+        })
     };
     let (user_there, password_there) = (escape(user), escape(password));
     let text = format!("redis://{user_there}:{password_there}@{host}:{port}");
@@ -332,7 +332,8 @@ fn numbers(value: &Value, word: &str) -> Option<(u64, u64)> {
 }
 
 #[track_caller]
-fn agree<T: PartialEq + std::fmt::Debug>(read: Result<T, Oddity>, said: Option<T>) {
+fn agree<T: PartialEq + std::fmt::Debug>(read: Result<T, Oddity>, said: impl Into<Option<T>>) {
+    let said = said.into();
     match read {
         Ok(read) => assert_eq!(Some(read), said),
         Err(error) => {

@@ -68,6 +68,7 @@
 mod acks;
 mod builder;
 mod client;
+mod clock;
 mod connect;
 mod elector;
 mod fault;

@@ -41,6 +41,19 @@ pub(crate) struct Released {
     pub(crate) untold: Option<String>,
 }
 
+/// The answer to a claim or a release without the time that is told behind it, and that time in microseconds.
+pub(crate) fn split_time(reply: Reply) -> (Reply, Option<u64>) {
+    if let Reply::Text(text) = &reply
+        && let Some((answer, time)) = text.split_once('@')
+        && time.bytes().all(|byte| byte.is_ascii_digit())
+        && let Ok(time) = time.parse()
+        && (1..=MAX_EXACT).contains(&time)
+    {
+        return (Reply::Text(answer.to_owned()), Some(time));
+    }
+    (reply, None)
+}
+
 /// The answer to a claim of one of `slots`.
 pub(crate) fn claim(reply: &Reply, slots: u32) -> Result<ClaimReply, Oddity> {
     if let Some((slot, fence)) = pair(reply, "granted:") {

@@ -115,6 +115,25 @@ fn a_strange_answer_is_never_a_grant_and_never_a_panic() {
 }
 
 #[test]
+fn the_time_is_told_behind_an_answer() {
+    let split = |answer: &str| match split_time(text(answer)) {
+        (Reply::Text(answer), time) => (answer, time),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(split("granted:0:5@7"), ("granted:0:5".to_owned(), Some(7)));
+    for as_it_is in [
+        "granted:0:5",
+        "granted:0:5@",
+        "granted:0:5@+7",
+        "granted:0:5@7@8",
+        "granted:0:5@0",
+        "granted:0:5@18446744073709551616",
+    ] {
+        assert_eq!(split(as_it_is), (as_it_is.to_owned(), None));
+    }
+}
+
+#[test]
 fn a_release_may_have_told_nobody() {
     let released = release(&text("released:3:0000000000000009")).unwrap();
     assert_eq!(

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use futures::future::join_all;
 use leader_core::store::{
-    Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, Release, ReleaseReply,
-    Revision, StoreError, Watching,
+    Claim, ClaimReply, ExtendReply, Extension, HintSender, LeaseStore, REACH, Release,
+    ReleaseReply, Revision, StoreError, Watching,
 };
 use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
 use crate::client::{Arg, Call, Link};
+use crate::clock::Clock;
 use crate::connect::Home;
 use crate::fault::Failure;
 use crate::fenced::FencedKey;
@@ -70,6 +71,7 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     address: String,
     timeout: Duration,
+    clock: Clock,
     /// Kept for as long as the connections.
     pub(crate) home: Home,
     /// Whether it was said that releases cannot be told.
@@ -96,6 +98,7 @@ impl RedisStore {
                 keys,
                 address,
                 timeout,
+                clock: Clock::default(),
                 home,
                 cannot_tell: AtomicBool::new(false),
                 cannot_hear: AtomicBool::new(false),
@@ -161,14 +164,23 @@ impl Inner {
             Arg::Number(claim.at_least.get()),
             Arg::Text(slot.as_deref().unwrap_or_default()),
             Arg::Text(self.tell()),
+            Arg::Number(claim.proposed.get()),
+            Arg::Number(micros(REACH)),
         ];
-        let plain =
-            slot.is_none() && claim.at_least == Revision::default() && !self.commands.has_slots();
+        let plain = slot.is_none()
+            && claim.at_least == Revision::default()
+            && claim.proposed == Revision::default()
+            && !self.commands.has_slots();
         let args = if plain { &args[..4] } else { &args };
         let answer = self.commands.run(&CLAIM, &[&key], args).await;
-        answer
-            .and_then(|answer| Ok(reply::claim(&answer, claim.slots.max(1))?))
-            .map_err(|failure| self.error(&key, failure))
+        let (reply, time) = answer
+            .map(reply::split_time)
+            .and_then(|(answer, time)| Ok((reply::claim(&answer, claim.slots.max(1))?, time)))
+            .map_err(|failure| self.error(&key, failure))?;
+        if let ClaimReply::Granted { fence, .. } = &reply {
+            self.clock.note(time.unwrap_or(fence.get()));
+        }
+        Ok(reply)
     }
 
     /// A grant counts once replicas have acknowledged it; until then the slot is only kept from others.
@@ -287,8 +299,16 @@ impl Inner {
         let plain = release.keep.is_zero() && release.mark.is_none() && !self.commands.has_slots();
         let args = if plain { &args[..2] } else { &args };
         let answer = self.commands.run(&RELEASE, &[&key], args).await;
-        let released = answer.and_then(|answer| Ok(reply::release(&answer)?));
-        let Released { reply, untold } = released.map_err(|failure| self.error(&key, failure))?;
+        let (released, time) = answer
+            .map(reply::split_time)
+            .and_then(|(answer, time)| Ok((reply::release(&answer)?, time)))
+            .map_err(|failure| self.error(&key, failure))?;
+        let Released { reply, untold } = released;
+        if let ReleaseReply::Released { revision, .. } = &reply
+            && untold.is_none()
+        {
+            self.clock.note(time.unwrap_or(revision.get()));
+        }
         if let Some(words) = untold
             && !self.cannot_tell.swap(true, Ordering::Relaxed)
         {
@@ -422,6 +442,10 @@ impl LeaseStore for RedisStore {
     /// acknowledged before it can be.
     fn command_timeout(&self) -> Duration {
         self.inner.step()
+    }
+
+    fn time_by_now(&self) -> Option<Duration> {
+        self.inner.clock.by_now()
     }
 
     /// Closes the connections that this store opened. A client that was passed in goes on.

@@ -5,9 +5,10 @@
 //! cargo run --release -p leader-tests --example quorum_cost
 //! ```
 //!
-//! One server and five take turns, so that whatever else the machine does meanwhile falls on both. On the loopback
-//! interface there is nothing but processor time, and five servers take five times as much of it; a network is where the
-//! rounds can be seen.
+//! One server and five take turns, so that whatever else the machine does meanwhile falls on both. The times are the
+//! medians of all runs; how the ratio differs from turn to turn says what they are worth. On the loopback interface there
+//! is nothing but processor time, and five servers take five times as much of it; a network is where the rounds can be
+//! seen. One of the five counts the commands: two in a run are one for the claim and one for the release.
 
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,10 @@ struct Row {
     what: &'static str,
     one: Duration,
     five: Duration,
+    /// Of the turns, in order.
+    ratios: Vec<f64>,
+    /// That a server of the five was sent in a run.
+    commands: f64,
 }
 
 #[tokio::main]
@@ -56,8 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .command_timeout(LIMIT)
             .connect()
             .await?;
-        let (one, five) = compare(&one, &five, runs).await?;
-        rows.push(Row { what, one, five });
+        rows.push(compare(what, &one, &five, &servers[1], runs).await?);
     }
 
     let one = RedisElector::builder()
@@ -72,44 +76,66 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for server in &servers[3..] {
         server.freeze().await;
     }
-    let (one, five) = compare(&one, &five, 25).await?;
-    rows.push(Row {
-        what: "1 ms each way, two hung",
-        one,
-        five,
-    });
+    rows.push(compare("1 ms each way, two hung", &one, &five, &servers[1], 25).await?);
     for server in &servers[3..] {
         server.thaw().await;
     }
 
     println!("median time of an uncontended run; a server has {LIMIT:?} for a command");
-    println!("{:<26}{:>12}{:>12}{:>8}", "", "one", "five", "ratio");
-    for Row { what, one, five } in rows {
+    println!(
+        "{:<26}{:>12}{:>12}{:>8}{:>14}{:>10}",
+        "", "one", "five", "ratio", "by turn", "commands"
+    );
+    for Row {
+        what,
+        one,
+        five,
+        ratios,
+        commands,
+    } in rows
+    {
         let ratio = five.as_secs_f64() / one.as_secs_f64();
+        let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
         println!(
-            "{what:<26}{:>9} us{:>9} us{ratio:>8.2}",
+            "{what:<26}{:>9} us{:>9} us{ratio:>8.2}{:>14}{commands:>10.2}",
             one.as_micros(),
-            five.as_micros()
+            five.as_micros(),
+            format!("{least:.2}..{most:.2}"),
         );
     }
     Ok(())
 }
 
-/// The median time of a run on either, in turns.
+/// The median time of a run on either, in turns. `counts` is of the five, and not the one.
 async fn compare(
+    what: &'static str,
     one: &impl Elector,
     five: &impl Elector,
+    counts: &Server,
     runs: usize,
-) -> Result<(Duration, Duration), leader_core::LeaderError> {
+) -> Result<Row, leader_core::LeaderError> {
     let (mut times_of_one, mut times_of_five) = (Vec::new(), Vec::new());
     // Connections, scripts and caches are warm by then.
     measure(one, runs, &mut Vec::new()).await?;
     measure(five, runs, &mut Vec::new()).await?;
+    let commands = counts.command_calls("evalsha").await;
+    let mut ratios = Vec::new();
     for _ in 0..TURNS {
+        let turn = times_of_one.len();
         measure(one, runs, &mut times_of_one).await?;
         measure(five, runs, &mut times_of_five).await?;
+        let of_one = median(&times_of_one[turn..]);
+        ratios.push(median(&times_of_five[turn..]).as_secs_f64() / of_one.as_secs_f64());
     }
-    Ok((median(times_of_one), median(times_of_five)))
+    ratios.sort_unstable_by(f64::total_cmp);
+    let commands = counts.command_calls("evalsha").await - commands;
+    Ok(Row {
+        what,
+        one: median(&times_of_one),
+        five: median(&times_of_five),
+        ratios,
+        commands: number(commands) / number((TURNS * runs) as u64),
+    })
 }
 
 async fn measure(
@@ -132,7 +158,13 @@ async fn measure(
     Ok(())
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+fn median(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Small enough for that.
+fn number(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

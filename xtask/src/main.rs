@@ -1,6 +1,7 @@
 //! The project's chores, the same for people and for CI: `cargo xtask --help`.
 
 mod bench;
+mod browser;
 mod chaos;
 mod ci;
 mod clock;
@@ -17,6 +18,7 @@ mod soak;
 mod test;
 mod tree;
 
+use browser::Pictures;
 use matrix::Extent;
 use std::process::ExitCode;
 
@@ -50,6 +52,9 @@ Commands:
   soak [--minutes N] [--leases N] [--json FILE] [--write]
                     Hold 5000 leases for ten minutes, or as said, while others come and go: nothing may be lost or grow.
                     With `--write` the figures are put into benches/SOAK.md.
+  browser [--pictures] [-- <args>]
+                    Test the workbench's page in Chromium, which is found or installed. `--pictures` keeps those of
+                    docs/workbench. <args> go to the tests: a part of a test's name, say.
   audit             Ask the advisory database about the dependencies (needs the network).
   help, --help      Show this text.
 
@@ -68,6 +73,10 @@ fn main() -> ExitCode {
         ["docker"] => docker::run(),
         ["bench", "poll"] => bench::poll(),
         ["bench", ids @ ..] => bench::figures(ids),
+        ["browser"] => browser::run(Pictures::NotTaken, &[]),
+        ["browser", "--pictures"] => browser::run(Pictures::Kept, &[]),
+        ["browser", "--pictures", "--", rest @ ..] => browser::run(Pictures::Kept, rest),
+        ["browser", "--", rest @ ..] => browser::run(Pictures::NotTaken, rest),
         ["audit"] => ci::audit(),
         ["fuzz", rest @ ..] => fuzz::play(rest),
         ["sim", rest @ ..] => sim::play(rest),

@@ -15,6 +15,11 @@ use super::{Candidate, Leak};
 /// Of the names that come once, so many came.
 pub(super) const ONCE: &str = "runs of names that come once";
 
+const CANCELLED: &str = "waiters that were cancelled";
+const DROPPED: &str = "runs that were dropped";
+/// What may leave a mark of a claim that was given up.
+pub(super) const GIVEN_UP: [&str; 2] = [CANCELLED, DROPPED];
+
 /// How long a loop rests between two rounds: the churn is constant, and leaves the machine to what is measured.
 const REST: Duration = Duration::from_millis(10);
 
@@ -110,7 +115,7 @@ impl Loop {
                 .run_if_leader(name.as_str(), &self.options, |_| async {});
             match timeout(patience, run).await {
                 Ok(run) => self.note("waiters that were elected", run),
-                Err(_) => self.tally.count("waiters that were cancelled"),
+                Err(_) => self.tally.count(CANCELLED),
             }
         }
     }
@@ -153,7 +158,7 @@ impl Loop {
                 .run_if_leader(name.as_str(), &self.options, body);
             match timeout(patience, run).await {
                 Ok(run) => self.note("runs that were not dropped in time", run),
-                Err(_) => self.tally.count("runs that were dropped"),
+                Err(_) => self.tally.count(DROPPED),
             }
         }
     }

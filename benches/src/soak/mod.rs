@@ -129,6 +129,7 @@ pub async fn run(plan: &Plan, heap: fn() -> u64) -> Soaked {
     let after = sampler.once_as_before(&before, REST).await;
 
     let mut checks = verdict::flat(&samples);
+    checks.push(verdict::keys(&samples, plan.leases));
     checks.extend(verdict::nothing_lost(&tally));
     checks.extend(verdict::nothing_left(&before, &after));
     Soaked {

@@ -19,6 +19,7 @@ const COLUMNS: &[Column] = &[
     ("of names that came once", |s| s.once.to_string()),
     ("server KiB", |s| kib(s.server_memory)),
     ("commands/s", |s| s.commands_per_second.to_string()),
+    ("late ms", |s| s.late.to_string()),
     ("lost", |s| s.lost.to_string()),
 ];
 
@@ -91,7 +92,8 @@ pub fn markdown(soaked: &Soaked, command: &str, surroundings: &str) -> String {
          start and end, waiters that are cancelled, bodies that panic, attempts and bodies that are dropped, and names that come once \
          and never again. Nothing may be lost, and nothing may grow. Judged is the middle of the last third of the samples against \
          the middle of the first, after a minute. A name that comes once keeps its key for a day, as that remembers its last fencing \
-         token: keys are counted without those. Commands are the server's own count, which has those that scripts call.\n\n\
+         token: keys are counted without those. Commands are the server's own count, which has those that scripts call. \
+         **late** is by how much a task of this process ran late at worst: how busy the machine was.\n\n\
          {surroundings}- server: {server}\n\n\
          {table}\n\
          {header}\n{lines}\n",

@@ -1,15 +1,18 @@
 //! [`Sample`]: everything that may grow, measured at one moment.
 
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use leader_tests::Server;
 use leader_tests::resp::Connection;
 use serde::Serialize;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::churn::ONCE;
+use super::churn::{GIVEN_UP, ONCE};
 use super::tally::Tally;
 use crate::{cpu, memory};
 
@@ -36,6 +39,10 @@ pub struct Sample {
     pub server_memory: u64,
     /// Commands that the server has executed for each second since the last sample.
     pub commands_per_second: u64,
+    /// Attempts and runs that were given up so far; each may leave a mark in the server for a minute.
+    pub given_up: u64,
+    /// Milliseconds by which a task of this process was late at worst since the last sample: how busy the machine is.
+    pub late: u64,
     /// Leases that were lost so far.
     pub lost: u64,
     /// Processor time so far: of this process, and of the server.
@@ -46,6 +53,7 @@ pub struct Sample {
 impl Sample {
     pub(super) fn note(&mut self, tally: &Tally) {
         self.once = tally.of(ONCE);
+        self.given_up = GIVEN_UP.iter().map(|what| tally.of(what)).sum();
         self.lost = tally.lost();
     }
 }
@@ -57,17 +65,22 @@ pub(super) struct Sampler {
     heap: fn() -> u64,
     /// When the last sample was taken, and how many commands had been executed by then.
     last: (Instant, u64),
+    late: Arc<AtomicU64>,
+    _watch: AbortOnDropHandle<()>,
 }
 
 impl Sampler {
     pub(super) async fn on(server: &Server, heap: fn() -> u64) -> Self {
         let connection = server.connect().await;
         let connection = connection.unwrap_or_else(|error| panic!("no connection: {error}"));
+        let late = Arc::new(AtomicU64::new(0));
         let mut sampler = Self {
             connection,
             server: 0,
             heap,
             last: (Instant::now(), 0),
+            _watch: AbortOnDropHandle::new(tokio::spawn(watch(late.clone()))),
+            late,
         };
         sampler.server = sampler.info("process_id").await;
         sampler
@@ -90,6 +103,8 @@ impl Sampler {
             subscriptions: channels + patterns,
             keys: number("db0"),
             once: 0,
+            given_up: 0,
+            late: self.late.swap(0, Ordering::Relaxed),
             server_memory: number("used_memory"),
             commands_per_second: (commands - executed) * 1000 / passed.max(1),
             lost: 0,
@@ -147,6 +162,17 @@ impl Sampler {
             Ok(reply) => reply.text(),
             Err(error) => panic!("the server does not answer: {error}"),
         }
+    }
+}
+
+/// Notes in `late` by how many milliseconds this task was late at worst.
+async fn watch(late: Arc<AtomicU64>) {
+    const PAUSE: Duration = Duration::from_millis(20);
+    loop {
+        let due = Instant::now() + PAUSE;
+        sleep_until(due).await;
+        let millis = u64::try_from(due.elapsed().as_millis()).unwrap_or(u64::MAX);
+        late.fetch_max(millis, Ordering::Relaxed);
     }
 }
 

@@ -16,12 +16,24 @@ export function makeSettings(form, ranges) {
   sayAgain();
 }
 
+/** What a person has just set stays as it is until the server has had time to say so. */
+const SETTLES_MS = 700;
+
 async function send(name, value, inputs, refusal) {
+  fields.get(name).settled = performance.now() + SETTLES_MS;
   const answer = await post("/api/settings", { [name]: value });
   const refused = !answer.ok && answer.field === name;
   for (const input of inputs) input.setAttribute("aria-invalid", String(refused));
-  refusal?.replaceChildren(refused ? `${answer.error}` : "");
+  refusal?.replaceChildren(refused ? said(name, answer) : "");
   fields.get(name).refused = refused;
+}
+
+/** What would have been taken, in seconds, and in the server's own words. */
+function said(name, { range, error }) {
+  const [least, most] = range ?? [];
+  if (typeof most !== "number") return error;
+  const inWords = name.endsWith("_ms") ? t("set.range", seconds(least), seconds(most)) : t("set.range", least, most);
+  return `${inWords} (${error})`;
 }
 
 function numberField(name, [least, most]) {
@@ -86,7 +98,10 @@ function choiceField(name, choices) {
 
 /** Shows the settings in force. */
 export function showSettings(settings) {
-  for (const [name, field] of fields) field.show(settings[name]);
+  const now = performance.now();
+  for (const [name, field] of fields) {
+    if (!(field.settled > now)) field.show(settings[name]);
+  }
 }
 
 /** Says the labels in the language in use. */

@@ -9,6 +9,7 @@ mod ticks;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
@@ -18,6 +19,7 @@ use leader_core::{CancellationToken, LeaderError, LockName};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use self::refusal::Refusal;
 use crate::bench::Bench;
@@ -27,6 +29,8 @@ use crate::view::{self, Views};
 
 /// How many pages may be open.
 const MOST_PAGES: usize = 24;
+/// How long requests that are under way at the end may take.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
 /// More than any request needs.
 const LONGEST_BODY: usize = 4096;
 
@@ -84,9 +88,13 @@ impl Workbench {
             // Streams of events end, which have no end of their own.
             closing.cancel();
         };
-        let served = axum::serve(listener, self.router())
-            .with_graceful_shutdown(until)
-            .await;
+        let serving = axum::serve(listener, self.router()).with_graceful_shutdown(until);
+        let closing = self.closing.clone();
+        let served = tokio::select! {
+            served = serving.into_future() => served,
+            // A page that reads nothing does not hold up the end.
+            () = async { closing.cancelled().await; sleep(LAST_REQUESTS).await } => Ok(()),
+        };
         looking.abort();
         self.stage.clear();
         self.bench.end().await;

@@ -10,6 +10,7 @@ use leader_core::store::{
 use leader_core::{BackendKind, Holder, LockName};
 use leader_redis::RedisStore;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::site::Node;
 
@@ -133,11 +134,11 @@ impl LeaseStore for Reach {
         far_end!(self, |store| store.command_timeout())
     }
 
-    fn release_now(&self, release: &Release) -> Option<ReleaseReply> {
+    fn release_now(&self, release: &Release, now: Instant) -> Option<ReleaseReply> {
         if self.is_cut() || self.is_stopped() {
             return None;
         }
-        far_end!(self, |store| store.release_now(release))
+        far_end!(self, |store| store.release_now(release, now))
     }
 
     async fn close(&self) {

@@ -49,7 +49,7 @@ impl Default for Settings {
 
 /// The numbers that can be set, and their ranges.
 pub(crate) const RANGES: [(&str, RangeInclusive<u64>); 7] = [
-    ("work_ms", 0..=60_000),
+    ("work_ms", 0..=600_000),
     ("lease_ms", 10..=60_000),
     ("wait_ms", 0..=60_000),
     ("min_lease_ms", 0..=60_000),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::MutexGuard;
 use tokio::time::{Instant, timeout_at};
 
 use super::backoff::Backoff;
 use super::meter::Held;
-use super::queue::{Full, Queue};
+use super::queue::{Full, Queue, Talk};
 use super::tenure::{Tenure, Times, kept, validity};
 use super::{Engine, far_from};
 use crate::error::{BackendKind, LeaderError, Step};
@@ -223,8 +224,9 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     }
 
     async fn run(&mut self) -> Result<Acquisition, LeaderError> {
+        // What talks to the store is boxed: all who wait in a queue would have the whole of it in their own future.
         let acquired = if self.options.wait().is_zero() {
-            self.ask_once().await
+            Box::pin(self.ask_once()).await
         } else {
             self.stand().await
         };
@@ -242,15 +244,25 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         })
     }
 
-    /// Waits in the queue, and asks whenever that is worth it, for the last time at the deadline.
+    /// Waits in the queue, and talks to the store as its first, or once the wait is over.
     async fn stand(&mut self) -> Result<Acquisition, StoreError> {
         let engine = self.engine;
-        let name = self.claim.name.clone();
-        let place = engine.queues.enter(&name, self.claim.slots);
+        let place = engine.queues.enter(&self.claim.name, self.claim.slots);
         let queue = &place.queue;
-        let Ok(mut talk) = timeout_at(self.deadline, queue.talk.lock()).await else {
-            return self.last_call(queue).await;
-        };
+        match timeout_at(self.deadline, queue.talk.lock()).await {
+            Ok(talk) => Box::pin(self.talk(queue, talk)).await,
+            Err(_) => Box::pin(self.last_call(queue)).await,
+        }
+    }
+
+    /// Asks whenever that is worth it, for the last time at the deadline.
+    async fn talk(
+        &mut self,
+        queue: &Queue,
+        mut talk: MutexGuard<'_, Talk>,
+    ) -> Result<Acquisition, StoreError> {
+        let engine = self.engine;
+        let name = self.claim.name.clone();
         let mut backoff = Backoff::of_a_step();
         loop {
             if let Some(until) = engine.courtesy.until(&name) {

@@ -1,7 +1,7 @@
 //! The keeper: one background task per elector (and runtime) that extends all its auto-extended leases in batches,
 //! and fires the signal of a watched lease at its deadline.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,18 +27,14 @@ pub(crate) struct Keepers {
     agendas: Mutex<HashMap<runtime::Id, Agenda>>,
 }
 
-/// What one keeper has to do, and when. Gone when nothing is left to do.
+/// What one keeper has to do, by when and, at the same time, by the tenure's key. Gone when nothing is left to do.
 struct Agenda {
-    entries: HashMap<u64, Entry>,
-    /// The entries' `at`, in order.
-    times: BTreeSet<(Instant, u64)>,
+    entries: BTreeMap<(Instant, u64), Entry>,
     bell: Arc<Notify>,
 }
 
 struct Entry {
     tenure: Arc<Tenure>,
-    /// When to look at it next.
-    at: Instant,
     /// When to extend it next; `None` for a lease that is only watched, or while a request is in flight.
     extend_at: Option<Instant>,
     failures: u32,
@@ -52,14 +48,19 @@ impl Entry {
 }
 
 impl Agenda {
-    fn put(&mut self, key: u64, mut entry: Entry) {
-        entry.at = entry.next_look();
-        let first = self.times.first().copied();
-        self.times.insert((entry.at, key));
-        if first.is_none_or(|(at, _)| entry.at < at) {
+    /// For who is not the keeper, which may have to wake up earlier for this.
+    fn put(&mut self, entry: Entry) {
+        let at = entry.next_look();
+        if self.next().is_none_or(|first| at < first) {
             self.ring(&entry.tenure.runtime);
         }
-        self.entries.insert(key, entry);
+        self.note(entry);
+    }
+
+    fn note(&mut self, entry: Entry) {
+        let at = entry.next_look();
+        entry.tenure.times.note_look(Some(at));
+        self.entries.insert((at, entry.tenure.key), entry);
     }
 
     fn ring(&self, runtime: &Handle) {
@@ -67,10 +68,15 @@ impl Agenda {
         not_next(runtime);
     }
 
-    fn take(&mut self, key: u64) -> Option<Entry> {
-        let entry = self.entries.remove(&key)?;
-        self.times.remove(&(entry.at, key));
-        Some(entry)
+    fn take(&mut self, tenure: &Tenure) -> Option<Entry> {
+        let at = tenure.times.next_look()?;
+        tenure.times.note_look(None);
+        self.entries.remove(&(at, tenure.key))
+    }
+
+    /// When something is due next.
+    fn next(&self) -> Option<Instant> {
+        self.entries.first_key_value().map(|((at, _), _)| *at)
     }
 }
 
@@ -98,7 +104,7 @@ impl Keepers {
     pub(crate) fn leave(&self, tenure: &Tenure) {
         let mut agendas = self.lock();
         if let Some(agenda) = agendas.get_mut(&tenure.runtime.id())
-            && agenda.take(tenure.key).is_some()
+            && agenda.take(tenure).is_some()
             && agenda.entries.is_empty()
         {
             // The keeper ends when it has nothing left.
@@ -110,10 +116,10 @@ impl Keepers {
     fn update(&self, tenure: &Tenure, change: impl FnOnce(&mut Entry)) {
         let mut agendas = self.lock();
         if let Some(agenda) = agendas.get_mut(&tenure.runtime.id())
-            && let Some(mut entry) = agenda.take(tenure.key)
+            && let Some(mut entry) = agenda.take(tenure)
         {
             change(&mut entry);
-            agenda.put(tenure.key, entry);
+            agenda.put(entry);
         }
     }
 
@@ -137,16 +143,14 @@ impl Keepers {
             return Round::Over;
         }
         let (mut due, mut ended) = (Vec::new(), Vec::new());
-        if agenda.times.first().is_some_and(|(at, _)| *at <= now) {
-            let later = agenda.times.split_off(&(now + MAX_AHEAD, 0));
-            let looked_at = std::mem::replace(&mut agenda.times, later);
-            for (_, key) in looked_at {
-                let Some(entry) = agenda.entries.get_mut(&key) else {
-                    continue;
-                };
+        if agenda.next().is_some_and(|at| at <= now) {
+            let later = agenda.entries.split_off(&(now + MAX_AHEAD, 0));
+            let looked_at = std::mem::replace(&mut agenda.entries, later);
+            for mut entry in looked_at.into_values() {
                 let tenure = &entry.tenure;
                 if now >= tenure.end() || tenure.phase_now() != Phase::Held {
-                    ended.extend(agenda.entries.remove(&key).map(|entry| entry.tenure));
+                    tenure.times.note_look(None);
+                    ended.push(entry.tenure);
                     continue;
                 }
                 let ahead = (tenure.lease / 100).min(MAX_AHEAD);
@@ -162,14 +166,13 @@ impl Keepers {
                         entry.extend_at = Some(now + pause(tenure, 0));
                     }
                 }
-                entry.at = entry.next_look();
-                agenda.times.insert((entry.at, key));
+                agenda.note(entry);
             }
         }
         Round::Work {
             due,
             ended,
-            next: agenda.times.first().map(|(at, _)| *at),
+            next: agenda.next(),
         }
     }
 
@@ -217,19 +220,16 @@ impl<S: LeaseStore> Engine<S> {
         let agenda = agendas.entry(runtime).or_insert_with(|| {
             hire = true;
             Agenda {
-                entries: HashMap::new(),
-                times: BTreeSet::new(),
+                entries: BTreeMap::new(),
                 bell: Arc::new(Notify::new()),
             }
         });
-        if !agenda.entries.contains_key(&tenure.key) {
-            let entry = Entry {
+        if tenure.times.next_look().is_none() {
+            agenda.put(Entry {
                 tenure: tenure.clone(),
-                at: tenure.end(),
                 extend_at: tenure.auto_extend.then(|| next_extension(tenure)),
                 failures: 0,
-            };
-            agenda.put(tenure.key, entry);
+            });
         }
         let bell = agenda.bell.clone();
         drop(agendas);
@@ -331,6 +331,9 @@ impl<S: LeaseStore> Drop for OnDuty<S> {
             Some(agenda) if Arc::ptr_eq(&agenda.bell, &self.bell) => agendas.remove(&self.runtime),
             _ => None,
         };
+        for entry in left.iter().flat_map(|agenda| agenda.entries.values()) {
+            entry.tenure.times.note_look(None);
+        }
         drop(agendas);
         if let Some(agenda) = left
             && self.begun

@@ -117,14 +117,19 @@ impl Default for Signals {
     }
 }
 
-/// The two ends of a lease, as nanoseconds after its claim was sent, so that reading them takes no lock.
+/// The times of a lease, as nanoseconds after its claim was sent, so that reading them takes no lock.
 pub(crate) struct Times {
     base: Instant,
     /// Until when this candidate relies on the lease.
     deadline: AtomicU64,
     /// Until when the store may keep it: a release is worth sending until then.
     store_end: AtomicU64,
+    /// Where it stands on the keeper's agenda, or `NEVER`.
+    look: AtomicU64,
 }
+
+/// No time: nobody lives to see it.
+const NEVER: u64 = u64::MAX;
 
 impl Times {
     /// Of a lease of this length that was asked for at `sent` and granted by `answered`.
@@ -134,6 +139,7 @@ impl Times {
             base: sent,
             deadline: AtomicU64::new(nanos(validity(lease))),
             store_end: AtomicU64::new(nanos(executed + kept(lease))),
+            look: AtomicU64::new(NEVER),
         }
     }
 
@@ -148,6 +154,17 @@ impl Times {
 
     pub(crate) fn store_end(&self) -> Instant {
         self.base + Duration::from_nanos(self.store_end.load(Ordering::Acquire))
+    }
+
+    /// When the keeper looks at it next, as noted last. For the keeper, whose lock keeps the two in order.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        let nanos = self.look.load(Ordering::Relaxed);
+        (nanos != NEVER).then(|| self.base + Duration::from_nanos(nanos))
+    }
+
+    pub(crate) fn note_look(&self, at: Option<Instant>) {
+        let nanos = at.map_or(NEVER, |at| self.nanos(at));
+        self.look.store(nanos, Ordering::Relaxed);
     }
 }
 

@@ -99,7 +99,7 @@ fn wish() -> impl Strategy<Value = Wish> {
 
 #[test]
 fn a_name_is_what_its_rule_says() {
-    holds(4_000, nearly_a_name(), |text| super::name(text));
+    holds(2_500, nearly_a_name(), |text| super::name(text));
 }
 
 #[test]

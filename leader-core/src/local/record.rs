@@ -100,10 +100,9 @@ impl Slots {
 
     /// The lowest slot that is free.
     pub(super) fn lowest_free(&self) -> u32 {
-        let mut taken = self.iter().map(|(slot, _)| slot);
-        (0..)
-            .find(|slot| taken.next() != Some(*slot))
-            .unwrap_or_default()
+        let taken = self.iter().map(|(slot, _)| slot);
+        let in_a_row = taken.zip(0..).take_while(|(slot, next)| slot == next);
+        in_a_row.last().map_or(0, |(slot, _)| slot + 1)
     }
 }
 

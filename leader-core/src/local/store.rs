@@ -13,8 +13,8 @@ use crate::name::LockName;
 use crate::options::LeaseOptions;
 use crate::state::Holder;
 use crate::store::{
-    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
-    Revision, StoreError, Watching,
+    Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, REACH, Release,
+    ReleaseReply, Revision, StoreError, Watching,
 };
 use crate::token::FencingToken;
 
@@ -43,21 +43,26 @@ struct Revisions {
 }
 
 impl Revisions {
+    fn time(&self, now: Instant) -> u64 {
+        let elapsed = now.saturating_duration_since(self.started);
+        self.started_micros.saturating_add(micros(elapsed))
+    }
+
     fn next(&mut self, now: Instant) -> u64 {
-        let elapsed = now.saturating_duration_since(self.started).as_micros();
-        let micros = self
-            .started_micros
-            .saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX));
-        self.last = micros.max(self.last + 1);
+        self.last = self.time(now).max(self.last + 1);
         self.last
     }
 
     /// The revision of a grant of `record`.
-    fn next_grant(&mut self, record: &Record, at_least: Revision, now: Instant) -> FencingToken {
-        FencingToken::new(if at_least == Revision::default() {
-            self.next(now)
+    fn next_grant(&mut self, record: &Record, claim: &Claim, now: Instant) -> FencingToken {
+        FencingToken::new(if claim.at_least == Revision::default() {
+            let (time, proposed) = (self.time(now), claim.proposed.get());
+            let is_near = proposed.abs_diff(time) <= micros(REACH);
+            let time = if is_near { proposed } else { time };
+            self.last = time.max(self.last + 1);
+            self.last
         } else {
-            let number = at_least.get().max(record.last_revision() + 1);
+            let number = claim.at_least.get().max(record.last_revision() + 1);
             self.last = self.last.max(number);
             number
         })
@@ -115,7 +120,7 @@ impl LocalStore {
                 revisions: Revisions {
                     last: 0,
                     started: Instant::now(),
-                    started_micros: u64::try_from(since_epoch.as_micros()).unwrap_or_default(),
+                    started_micros: micros(since_epoch),
                 },
                 next_watcher: 0,
             })),
@@ -155,7 +160,7 @@ impl LocalStore {
             if let Some((slot, mut entry)) = record.take(claim.token) {
                 entry.ends = entry.ends.max(ends);
                 if Revision::from(entry.fence) < claim.at_least {
-                    entry.fence = revisions.next_grant(record, claim.at_least, now);
+                    entry.fence = revisions.next_grant(record, claim, now);
                     record.show();
                 }
                 let fence = entry.fence;
@@ -170,7 +175,7 @@ impl LocalStore {
                 };
             }
             let slot = claim.slot.unwrap_or_else(|| record.slots.lowest_free());
-            let fence = revisions.next_grant(record, claim.at_least, now);
+            let fence = revisions.next_grant(record, claim, now);
             record.slots.insert(
                 slot,
                 Entry {
@@ -328,6 +333,11 @@ impl LeaseStore for LocalStore {
         Ok(evicted)
     }
 
+    fn time_by_now(&self) -> Option<Duration> {
+        let time = self.lock().revisions.time(Instant::now());
+        Some(Duration::from_micros(time))
+    }
+
     fn command_timeout(&self) -> Duration {
         Duration::from_millis(500)
     }
@@ -359,4 +369,8 @@ impl Drop for Watcher {
             record.leave(self.id);
         });
     }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,7 @@
 //! Claiming: a slot counts as taken when a majority has granted it, the same one, with the same number.
 //!
-//! 1. Every node is asked at once. Each that grants issues a number of its own.
+//! 1. Every node is asked at once, and the same number is proposed to all. Each that grants issues this one, or another of
+//!    its own that is greater than all it has issued.
 //! 2. The greatest number is written back to those of a majority that have a lower one: any later majority has a node
 //!    in common with this one, and that node issues a greater number from then on. Where the nodes agree already,
 //!    there is nothing to write.
@@ -18,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Shared;
 use super::failure::{disagreed, ended, failure, not_yet};
 use super::nodes::NodeSet;
+use super::proposal::proposal;
 use super::round::{Round, claim_of, release_of};
 use super::seats::{MARK, Seat};
 use crate::engine::chance;
@@ -118,7 +120,7 @@ const SPREAD: Duration = Duration::from_millis(200);
 
 impl<'a, S: LeaseStore> Ballot<'a, S> {
     fn new(shared: &'a Arc<Shared<S>>, claim: &'a Claim, seat: Seat, exact: Option<u32>) -> Self {
-        let mut put = claim.clone();
+        let mut put = claim.clone().proposing(proposal(shared));
         put.token = seat.token;
         put.slot = exact;
         if let Some((slot, fence)) = seat.granted {

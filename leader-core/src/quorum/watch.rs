@@ -9,14 +9,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, sleep_until};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
-use super::failure::{closed, failure, unknown_node};
 use super::nodes::NodeSet;
-use super::round::within;
+use super::opening::{Opened, Opening, Report, begin};
 use crate::hints::{HintSender, Hints, News, hints};
 use crate::name::LockName;
 use crate::store::{Hint, LeaseStore, Revision, StoreError, Watching};
@@ -26,8 +23,6 @@ const FIRST_WORD: Duration = Duration::from_millis(5);
 const LONGEST_WORD: Duration = Duration::from_millis(500);
 /// How long nodes may be late with what the others have told.
 const LATE: Duration = Duration::from_secs(1);
-/// How long a node that cannot be watched is left alone.
-pub(super) const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) async fn watch<S: LeaseStore>(
     shared: &Arc<Shared<S>>,
@@ -38,7 +33,6 @@ pub(super) async fn watch<S: LeaseStore>(
     let seen = shared.sightings.of(name, since, shared.nodes.len());
     let silent = seen.iter().enumerate();
     let silent = silent.filter_map(|(node, seen)| seen.is_none().then_some(node));
-    let (report, reported) = oneshot::channel();
     let lookout = Lookout {
         shared: shared.clone(),
         name: name.clone(),
@@ -47,13 +41,7 @@ pub(super) async fn watch<S: LeaseStore>(
         told: Told::new(shared.size.nodes(), shared.size.majority()),
         hints,
     };
-    let task = shared.spawn(lookout.run(report)).ok_or_else(closed)?;
-    let watching = AbortOnDropHandle::new(task);
-    match reported.await {
-        Ok(Ok(())) => Ok(Watching::new(watching)),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(closed()),
-    }
+    begin(shared, |report| lookout.run(report)).await
 }
 
 /// Listens to the nodes for one waiter.
@@ -70,47 +58,23 @@ struct Lookout<S> {
 
 impl<S: LeaseStore> Lookout<S> {
     /// Says how the watch began as soon as that is known, and goes on for as long as it is not dropped.
-    async fn run(mut self, report: oneshot::Sender<Result<(), StoreError>>) {
-        let size = self.shared.size;
-        let mut report = Some(report);
-        let (mut opening, mut listening) = (FuturesUnordered::new(), FuturesUnordered::new());
-        let mut posts = Vec::new();
-        for (node, since) in self.since.iter().enumerate() {
-            let (post, ear) = hints();
-            opening.push(self.open(node, *since, post.clone(), Duration::ZERO));
-            listening.push(listen(node, ear));
-            posts.push(post);
-        }
-        let (mut open, mut failed) = (Vec::new(), Vec::new());
+    async fn run(mut self, report: Report) {
+        let (shared, name, since) = (self.shared.clone(), self.name.clone(), self.since.clone());
+        let (posts, ears): (Vec<_>, Vec<_>) = since.iter().map(|_| hints()).unzip();
+        let ears = ears.into_iter().enumerate();
+        let mut listening: FuturesUnordered<_> =
+            ears.map(|(node, ear)| listen(node, ear)).collect();
+        let mut opening = Opening::new(self.shared.clone(), report, |node| {
+            let (shared, name) = (shared.clone(), name.clone());
+            let (since, post) = (since[node], posts[node].clone());
+            async move { shared.nodes[node].store.watch(&name, since, post).await }
+        });
         loop {
             let word = self.told.word();
             tokio::select! {
                 biased;
-                Some((node, watching)) = opening.next() => match watching {
-                    Ok(watching) => {
-                        open.push(watching);
-                        if open.len() >= size.majority()
-                            && let Some(report) = report.take()
-                        {
-                            let _ = report.send(Ok(()));
-                        }
-                    }
-                    Err(error) => {
-                        // Later on, when it can be watched again: it may have missed something then.
-                        let post = posts[node].clone();
-                        opening.push(self.open(node, self.since[node], post, PAUSE));
-                        failed.push((node, error));
-                        if failed.len() > size.spare()
-                            && let Some(report) = report.take()
-                        {
-                            let error = failure(size, open.len(), failed);
-                            let _ = report.send(Err(error));
-                            return;
-                        }
-                        if report.is_none() {
-                            failed.clear();
-                        }
-                    }
+                opened = opening.next() => if matches!(opened, Opened::TooFew) {
+                    return;
                 },
                 Some((node, news, ear)) = listening.next() => {
                     listening.push(listen(node, ear));
@@ -132,27 +96,6 @@ impl<S: LeaseStore> Lookout<S> {
                     }
                 }
             }
-        }
-    }
-
-    /// Watches a node, after a pause.
-    fn open(
-        &self,
-        node: usize,
-        since: Revision,
-        post: HintSender,
-        pause: Duration,
-    ) -> impl Future<Output = (usize, Result<Watching, StoreError>)> + Send + use<S> {
-        let (shared, name) = (self.shared.clone(), self.name.clone());
-        async move {
-            if !pause.is_zero() {
-                sleep(pause).await;
-            }
-            let Some(at) = shared.nodes.get(node) else {
-                return (node, Err(unknown_node()));
-            };
-            let watch = at.store.watch(&name, since, post);
-            (node, within(at.timeout, watch).await)
         }
     }
 

@@ -72,15 +72,13 @@ fn nearly_a_duration() -> impl Strategy<Value = String> {
 
 #[test]
 fn any_text_is_a_duration_or_refused_with_advice() {
-    holds(10_000, nearly_a_duration(), |text| super::duration(&text));
+    holds(4_000, nearly_a_duration(), |text| super::duration(&text));
 }
 
 #[test]
 fn a_duration_that_is_written_is_read_as_it_was() {
-    // What all units together can say: days in milliseconds are counted in 64 bits.
-    let longest = u64::MAX / 1_000;
-    let whole = prop_oneof![0..100_000_u64, 0..longest];
-    holds(5_000, (whole, 0..1_000_000_000_u32), |(seconds, nanos)| {
+    let whole = prop_oneof![0..100_000_u64, 0..=u64::MAX, Just(u64::MAX)];
+    holds(2_500, (whole, 0..1_000_000_000_u32), |(seconds, nanos)| {
         let exact = Duration::new(seconds, nanos);
         assert_eq!(duration::parse(&iso(exact)), Ok(exact));
         let millis = Duration::new(seconds, nanos / 1_000_000 * 1_000_000);

@@ -119,7 +119,7 @@ fn a_reply_of_any_shape_is_an_error_or_what_it_says() {
         prop_oneof![3 => nearly_a_reply(), 3 => nearly_a_text(), 1 => holders(), 3 => tree()];
     let slots = prop_oneof![Just(1), Just(3), Just(1024)];
     holds(
-        10_000,
+        3_000,
         (value, slots, 0..4_usize),
         |(value, slots, count)| {
             super::reply(&value, slots, count);
@@ -148,7 +148,7 @@ fn a_message_of_any_shape_is_a_hint_at_most() {
     let released = (number.clone(), number)
         .prop_map(|(revision, free_in)| Value::String(format!("{revision}:{free_in}").into()));
     let value = prop_oneof![released, tree()];
-    holds(5_000, value, |value| super::message(&value));
+    holds(2_000, value, |value| super::message(&value));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn two_names_share_nothing() {
     let prefix = || "[a-c:]{1,3}";
     let name = || "[a-b][ab:./]{0,3}(:lease|:released|:ended:00ff)?";
     let pairs = ((prefix(), name()), (prefix(), name()));
-    holds(3_000, pairs, |((prefix, name), (other_prefix, other))| {
+    holds(2_000, pairs, |((prefix, name), (other_prefix, other))| {
         super::keys((&prefix, &name), (&other_prefix, &other));
         super::keys((&prefix, &name), (&prefix, &name));
     });
@@ -230,7 +230,7 @@ fn a_url_is_refused_or_shown_without_its_password() {
     ]);
     let user = prop_oneof![Just(String::new()), "[a-z]{1,4}", odd()];
     let parts = (scheme, user, odd(), odd(), place);
-    holds(8_000, parts, |(scheme, user, before, after, place)| {
+    holds(5_000, parts, |(scheme, user, before, after, place)| {
         let url = format!("{scheme}://{user}:{before}{SECRET}{after}@{place}");
         super::url(&url, SECRET);
     });
@@ -239,7 +239,7 @@ fn a_url_is_refused_or_shown_without_its_password() {
 #[test]
 fn any_text_is_a_url_or_none() {
     let any = prop_oneof![any::<String>(), "redis(s|-cluster|-sentinel)?://\\PC{0,30}"];
-    holds(3_000, any, |text| super::url(&text, ""));
+    holds(2_000, any, |text| super::url(&text, ""));
 }
 
 #[test]

@@ -6,11 +6,14 @@
 -- ARGV[2]  the lease in microseconds
 -- ARGV[3]  how many slots the name has, by this candidate
 -- ARGV[4]  the candidate's node id
--- ARGV[5]  what the fencing token must be at least, 0 for none; left out as a rule, together with the next two
+-- ARGV[5]  what the fencing token must be at least, 0 for none; left out as a rule, together with the next ones
 -- ARGV[6]  the one slot that will do, '' for any
 -- ARGV[7]  how observers are told: PUBLISH, or SPUBLISH on a cluster
+-- ARGV[8]  what stands for the time in the fencing token, 0 for nothing
+-- ARGV[9]  how many microseconds it may be from the time
 --
--- Replies  'granted:<slot>:<fencing token>', a text, since a list costs more
+-- Replies  'granted:<slot>:<fencing token>', a text, since a list costs more; with '@<time in microseconds>' behind it
+--          where the fencing token is another number than the time
 --          {'taken', microseconds until one is free, revision, node id of its holder}
 --          {'ended'}    the token was ended before this claim arrived
 --          {'foreign'}  the hash at the key is not ours
@@ -52,7 +55,7 @@ for i = 1, #record, 2 do
 end
 if #record > 0 and not last then return {'foreign'} end
 
-local floor, only
+local floor, only = 0
 if ARGV[5] then floor, only = tonumber(ARGV[5]), tonumber(ARGV[6]) end
 
 local marked = ends and ends > now and redis.call('EXISTS', sub(key, 1, -6) .. 'ended:' .. token) == 1
@@ -76,7 +79,13 @@ if marked or (not mine and (live >= slots or (only and held[only]))) then
 end
 
 local expiry, slot, fence, least = now + lease, mine, nil, now
-if floor and floor > 0 then least = floor end
+if floor > 0 then
+  least = floor
+elseif ARGV[8] and math.abs(tonumber(ARGV[8]) - now) <= tonumber(ARGV[9]) then
+  least = tonumber(ARGV[8])
+  -- What was issued before this server forgot the name, if it did, was no more than the time.
+  if (last or 0) == 0 and least < now then least = now end
+end
 if mine then
   local present = tonumber(sub(held[mine], 33, 48))
   if present > expiry then expiry = present end
@@ -85,7 +94,7 @@ else
   slot = only or 0
   while not only and held[slot] do slot = slot + 1 end
 end
-local new = not mine or (floor and fence < floor)
+local new = not mine or fence < floor
 if new then
   fence = (last or 0) + 1
   if least > fence then fence = least end
@@ -117,4 +126,6 @@ if new and observed and observed > now then
   local tell = redis.REDIS_VERSION_NUM and ARGV[7] or 'PUBLISH'
   redis.pcall(tell, sub(key, 1, -6) .. 'changed', 'changed')
 end
-return 'granted:' .. slot .. ':' .. fenced
+local granted = 'granted:' .. slot .. ':' .. fenced
+if fence ~= now then granted = granted .. string.format('@%.0f', now) end
+return granted

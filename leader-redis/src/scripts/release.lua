@@ -7,7 +7,8 @@
 -- ARGV[4]  for how many microseconds claims of the token are refused; 0 for no mark
 -- ARGV[5]  how watchers are told: PUBLISH, or SPUBLISH on a cluster
 --
--- Replies  'released:<how many watchers were told>:<revision>', a text, since a list costs more
+-- Replies  'released:<how many watchers were told>:<revision>', a text, since a list costs more; with
+--          '@<time in microseconds>' behind it where the revision is another number than the time
 --          {'released', revision, why none could be told}
 --          {'expired'}, {'taken'}, {'deleted'}  the token was not in force, and why
 --          {'foreign'}  the hash at the key is not ours
@@ -82,6 +83,7 @@ if entry and sub(entry, 1, 32) == token then
       reply = {'released', revision, told.err}
     else
       reply = 'released:' .. told .. ':' .. revised
+      if revision ~= now then reply = reply .. string.format('@%.0f', now) end
     end
   else
     reply = {'expired'}

@@ -165,7 +165,7 @@ impl Report {
         let recovery = &self.recovery;
         let faults = self.faults.values();
         format!(
-            "| {} | {} | {} | {} | {} / {} | {} (least {}) | {} ms / {} ms | {} ms | {} | {} |\n",
+            "| {} | {} | {} | {} | {} / {} | {} (least {}) | {} ms / {} ms | {} ms, {} % | {} | {} |\n",
             self.topology,
             self.seconds,
             self.seed,
@@ -177,6 +177,7 @@ impl Report {
             recovery.median_ms,
             recovery.worst_ms,
             self.worst_stall_ms,
+            self.stalled_ms / 10 / self.seconds.max(1),
             self.explained_overlaps,
             self.violations.len(),
         )

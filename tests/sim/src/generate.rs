@@ -63,7 +63,8 @@ fn candidate(dice: &mut Dice, scale: &Scale) -> CandidatePlan {
             2 => 9900,
             _ => i64::try_from(dice.between(0, 19_800)).unwrap_or_default() - 9900,
         },
-        release_now: dice.chance(25),
+        releases_now: dice.chance(25),
+        claims_now: dice.chance(15),
         tasks: (0..tasks)
             .map(|_| (0..dice.between(1, 4)).map(|_| step(dice, scale)).collect())
             .collect(),

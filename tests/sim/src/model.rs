@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use leader_core::store::{
-    Claim, ClaimReply, ExtendReply, Extension, Release, ReleaseReply, Revision,
+    Claim, ClaimReply, ExtendReply, Extension, REACH, Release, ReleaseReply, Revision,
 };
 use leader_core::{FencingToken, LockName, LossReason, NodeId, Token};
 use tokio::time::Instant;
@@ -78,10 +78,26 @@ impl Model {
         record
     }
 
-    /// The number of a grant: the next revision, or the next that is not below a floor.
+    /// What the server's wall clock shows, in microseconds.
+    pub(crate) fn clock(&self, moment: Moment) -> u64 {
+        moment.micros.saturating_add_signed(self.clock_ahead)
+    }
+
+    /// The number of a grant: the next revision, or the next that is not below a floor, or one that was proposed.
     fn next_grant(&mut self, claim: &Claim, moment: Moment) -> u64 {
         if claim.at_least == Revision::default() {
-            return self.next_revision(&claim.name, moment);
+            let time = self.clock(moment);
+            let reach = u64::try_from(REACH.as_micros()).unwrap_or_default();
+            let record = self.at(&claim.name, moment.now);
+            let mut least = time;
+            if claim.proposed.get().abs_diff(time) <= reach {
+                least = claim.proposed.get();
+                if record.last_revision == 0 {
+                    least = least.max(time);
+                }
+            }
+            record.last_revision = least.max(record.last_revision + 1);
+            return record.last_revision;
         }
         let record = self.at(&claim.name, moment.now);
         record.last_revision = claim.at_least.get().max(record.last_revision + 1);
@@ -89,7 +105,7 @@ impl Model {
     }
 
     fn next_revision(&mut self, name: &LockName, moment: Moment) -> u64 {
-        let micros = moment.micros.saturating_add_signed(self.clock_ahead);
+        let micros = self.clock(moment);
         let record = self.at(name, moment.now);
         record.last_revision = micros.max(record.last_revision + 1);
         record.last_revision

@@ -37,20 +37,54 @@ pub(crate) fn as_attempt<T>(run: RunNo, poll: impl FnOnce() -> T) -> T {
 pub(crate) struct SimStore {
     world: Arc<World>,
     node: usize,
-    release_now: bool,
+    claims_now: bool,
+    releases_now: bool,
     /// Counted as long as the engine has this store.
     _alive: Arc<()>,
 }
 
 impl SimStore {
     pub(crate) fn new(world: Arc<World>, node: usize, alive: Arc<()>) -> Self {
-        let release_now = world.plan.candidates[node].release_now;
+        let candidate = &world.plan.candidates[node];
+        let (claims_now, releases_now) = (candidate.claims_now, candidate.releases_now);
         Self {
             world,
             node,
-            release_now,
+            claims_now,
+            releases_now,
             _alive: alive,
         }
+    }
+
+    /// Past the network, while the server is there.
+    fn at_once(&self, request: Request) -> Option<Answer> {
+        let name = self.world.number(request.name());
+        let (message, op) = {
+            let mut state = self.world.lock();
+            if state.down > 0 || state.hanging > 0 {
+                return None;
+            }
+            let message = state.next_message();
+            let op = *request.ops(&mut state).first()?;
+            state.tell(&Event::Sent {
+                message,
+                node: self.node,
+                name,
+                op,
+                run: ATTEMPT.get(),
+            });
+            (message, op)
+        };
+        let answer = self.world.apply(message, self.node, name, request);
+        let said = answer.said(0);
+        self.world.tell(&Event::Answered {
+            message,
+            node: self.node,
+            name,
+            op,
+            said,
+        });
+        Some(answer)
     }
 
     async fn call(&self, request: Request) -> Result<Answer, StoreError> {
@@ -717,40 +751,24 @@ impl LeaseStore for SimStore {
         Duration::from_millis(self.world.plan.command_timeout)
     }
 
-    fn release_now(&self, release: &Release, _now: Instant) -> Option<ReleaseReply> {
-        if !self.release_now {
+    fn claim_now(&self, claim: &Claim, _now: Instant) -> Option<ClaimReply> {
+        if !self.claims_now {
             return None;
         }
-        let name = self.world.number(&release.name);
-        let request = Request::Release(release.clone());
-        let (message, op) = {
-            let mut state = self.world.lock();
-            if state.down > 0 || state.hanging > 0 {
-                return None;
-            }
-            let message = state.next_message();
-            let op = request.ops(&mut state)[0];
-            state.tell(&Event::Sent {
-                message,
-                node: self.node,
-                name,
-                op,
-                run: ATTEMPT.get(),
-            });
-            (message, op)
-        };
-        let Answer::Release(reply) = self.world.apply(message, self.node, name, request) else {
+        match self.at_once(Request::Claim(claim.clone()))? {
+            Answer::Claim(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
+    fn release_now(&self, release: &Release, _now: Instant) -> Option<ReleaseReply> {
+        if !self.releases_now {
             return None;
-        };
-        let said = Some(said_of_release(reply));
-        self.world.tell(&Event::Answered {
-            message,
-            node: self.node,
-            name,
-            op,
-            said,
-        });
-        Some(reply)
+        }
+        match self.at_once(Request::Release(release.clone()))? {
+            Answer::Release(reply) => Some(reply),
+            _ => None,
+        }
     }
 }
 

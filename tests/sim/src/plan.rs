@@ -34,7 +34,9 @@ pub struct CandidatePlan {
     /// How much longer, in millionths, the store's clock takes a second of this candidate to be.
     pub rate_ppm: i64,
     /// Whether its store can release without waiting.
-    pub release_now: bool,
+    pub releases_now: bool,
+    /// Whether its store can claim without waiting.
+    pub claims_now: bool,
     /// Its tasks, which all run at the same time.
     pub tasks: Vec<Vec<Step>>,
 }
@@ -289,9 +291,14 @@ impl fmt::Display for Plan {
         for (index, candidate) in self.candidates.iter().enumerate() {
             writeln!(
                 f,
-                "  candidate {index}: clock {:+} ppm{}",
+                "  candidate {index}: clock {:+} ppm{}{}",
                 candidate.rate_ppm,
-                if candidate.release_now {
+                if candidate.claims_now {
+                    ", claims without waiting"
+                } else {
+                    ""
+                },
+                if candidate.releases_now {
                     ", releases without waiting"
                 } else {
                     ""

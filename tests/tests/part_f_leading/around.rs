@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::{FutureExt, StreamExt};
+use futures::StreamExt;
 use leader_core::testing::ScriptedElector;
 use leader_core::{
     BackendKind, Campaign, CampaignPhase, Elector, ElectorExt, LeaderError, LeadershipChange,

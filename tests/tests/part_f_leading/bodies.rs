@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use leader_core::{
-    BodyEnd, CampaignEnd, CampaignOptions, CampaignPhase, Elector, ElectorExt, LeaseOptions,
-    OnLost, Revocation, WhenBodyEnds,
+    BodyEnd, CampaignEnd, CampaignOptions, CampaignPhase, ElectorExt, LeaseOptions, OnLost,
+    Revocation, WhenBodyEnds,
 };
 use leader_tests::{World, at_once, lead, ms, on_every_store, options, patient, until};
 use tokio::sync::Notify;

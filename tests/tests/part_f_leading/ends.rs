@@ -1,7 +1,7 @@
 //! Nothing is left, and nobody leads, when tasks are stuck or a runtime ends.
 
-use futures::{FutureExt, StreamExt};
-use leader_core::{CampaignEnd, Elector, ElectorExt, LeaseOptions};
+use futures::StreamExt;
+use leader_core::{CampaignEnd, ElectorExt, LeaseOptions};
 use leader_tests::{ms, options, patient, until};
 use tokio::time::sleep;
 

@@ -9,10 +9,10 @@ use leader_core::{
     CampaignEnd, CampaignOptions, CampaignPhase, ElectorExt, LeaderError, LeadershipChange,
     LeaseHandle, Revocation,
 };
-use leader_tests::{World, at_once, is_skipped, lead, ms, on_every_store, options, patient, until};
+use leader_tests::{World, at_once, is_skipped, lead, ms, on_every_store, patient, until};
 use tokio::time::{sleep, timeout};
 
-use super::{LIMIT, Running, reason, until_asked, until_leader};
+use super::{LIMIT, Running, until_asked, until_leader};
 
 on_every_store!(
     f03_a_body_has_ended_before_its_slot_is_free_and_a_waiter_is_told,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use futures::{FutureExt, StreamExt};
+use futures::StreamExt;
 use leader_core::{
-    CampaignOptions, Elector, ElectorExt, LeadershipChange, LeaseOptions, LossReason, Revocation,
+    CampaignOptions, ElectorExt, LeadershipChange, LeaseOptions, LossReason, Revocation,
 };
 use leader_tests::{World, lead, ms, on_every_store, options, until};
 use tokio::time::timeout;

@@ -4,4 +4,5 @@ mod conformance;
 mod connect;
 mod elections;
 mod returns;
+mod rounds;
 mod servers;

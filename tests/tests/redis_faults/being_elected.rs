@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures::StreamExt;
 use leader_core::{BackendKind, ElectorExt, LeaderError};
 use leader_tests::{
     Proxy, Server, at_once, elector_at, is_skipped, lead, ms, options, patient, until, waiting,

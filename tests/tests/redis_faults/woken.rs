@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leader_core::ElectorExt;
-use leader_tests::{Proxy, Server, at_once, elector_at, lead, ms, options, until, waiting};
+use leader_tests::{Proxy, Server, at_once, elector_at, lead, ms, options, until};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{LIMIT, connect, endless};

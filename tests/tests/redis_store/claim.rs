@@ -93,6 +93,24 @@ async fn a_floor_lifts_a_record_and_its_slot_alike() {
 }
 
 #[tokio::test]
+async fn g02_a_server_that_remembers_nothing_takes_no_number_below_its_time() {
+    let server = Server::start().await;
+    let store = store(&server).await;
+    assert_eq!(store.time_by_now(), None, "nothing was answered yet");
+    candidate_for("another").wins(&store, LONG).await;
+    let time = store.time_by_now().expect("it has told its time");
+    let behind = time - Duration::from_millis(500);
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap();
+    let claim = candidate()
+        .to_claim(LONG)
+        .proposing(Revision::new(micros(behind)));
+    match store.claim(&claim).await.unwrap() {
+        ClaimReply::Granted { fence, .. } => assert!(fence.get() >= micros(time)),
+        other => panic!("not granted: {other:?}"),
+    }
+}
+
+#[tokio::test]
 async fn a_floor_is_lifted_on_a_full_server() {
     let server = Server::start().await;
     let store = store(&server).await;

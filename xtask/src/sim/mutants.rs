@@ -23,7 +23,7 @@ pub(crate) fn all(only: &str) -> Done {
     for wrong in WRONG.iter().filter(|wrong| wrong.name.contains(only)) {
         copy_all(&scratch)?;
         wrong.make(&scratch)?;
-        let topology = if wrong.file.contains("/quorum/") {
+        let topology = if wrong.name.starts_with("quorum: ") {
             "quorum"
         } else {
             "single"

@@ -20,8 +20,8 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "deadline taken after the reply of a claim",
         file: "leader-core/src/engine/acquire.rs",
         changes: &[(
-            "sent + validity(lease), now + kept(lease)",
-            "now + validity(lease), now + kept(lease)",
+            "let times = Times::new(lease, sent, now);",
+            "let times = Times::new(lease, sent.max(now), now);",
         )],
     },
     Wrong {
@@ -68,8 +68,8 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "lease not looked at when the body ends",
         file: "leader-core/src/guard.rs",
         changes: &[(
-            "Ended::Returned(output) => Ok(valid.map(|()| output)),",
-            "Ended::Returned(output) => Ok(valid.map_or(Ok(()), Ok).map(|()| output)),",
+            "Self::Returned(output) => Ok(valid.map(|()| output).map_err(lost)),",
+            "Self::Returned(output) => Ok(valid.map_or(Ok(()), Ok).map(|()| output).map_err(lost)),",
         )],
     },
     Wrong {
@@ -93,7 +93,7 @@ pub(crate) const WRONG: &[Wrong] = &[
         file: "leader-core/src/engine/acquire.rs",
         changes: &[(
             "        let earlier = std::mem::replace(&mut self.uncertain, true);\n",
-            "        let earlier = std::mem::replace(&mut self.uncertain, true);\n        self.claim.token = engine.tokens.fresh();\n",
+            "        let earlier = std::mem::replace(&mut self.uncertain, true);\n        self.claim.token = engine.tokens.fresh(sent);\n",
         )],
     },
     Wrong {
@@ -123,7 +123,7 @@ pub(crate) const WRONG: &[Wrong] = &[
     Wrong {
         name: "run returns before its release",
         file: "leader-core/src/guard.rs",
-        changes: &[("    let _ = lease.end().await;\n", "    drop(lease);\n")],
+        changes: &[("    let _ = lease.end(now).await;\n", "    drop(lease);\n")],
     },
     Wrong {
         name: "release given up after one try",
@@ -136,7 +136,7 @@ pub(crate) const WRONG: &[Wrong] = &[
     Wrong {
         name: "min lease dropped",
         file: "leader-core/src/engine/release.rs",
-        changes: &[(".keeping(tenure.keep());", ".keeping(Duration::ZERO);")],
+        changes: &[(".keeping(tenure.keep(now));", ".keeping(Duration::ZERO);")],
     },
     Wrong {
         name: "next claim does not wait for the release under way",
@@ -151,6 +151,27 @@ pub(crate) const WRONG: &[Wrong] = &[
                 "use futures::FutureExt;\nuse std::time::Duration;\n",
             ),
         ],
+    },
+    Wrong {
+        name: "claim without waiting does not wait for the release under way",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[("            || self.settlements.has(name)\n", "")],
+    },
+    Wrong {
+        name: "claim without waiting passes others by who go first",
+        file: "leader-core/src/engine/acquire.rs",
+        changes: &[(
+            "self.courtesy.until(name).is_some()\n",
+            "(self.courtesy.until(name).is_some() && false)\n",
+        )],
+    },
+    Wrong {
+        name: "release without waiting overtakes an extension",
+        file: "leader-core/src/engine/release.rs",
+        changes: &[(
+            "        if tenure.gate.available_permits() == 0 {\n",
+            "        if tenure.gate.available_permits() == 0 && false {\n",
+        )],
     },
     Wrong {
         name: "grant of one of several slots taken for \"full\"",
@@ -226,15 +247,15 @@ pub(crate) const WRONG: &[Wrong] = &[
     },
     Wrong {
         name: "store: token not compared at release",
-        file: "leader-core/src/local.rs",
+        file: "leader-core/src/local/store.rs",
         changes: &[(
-            ".find(|(_, entry)| entry.token == Some(release.token))",
-            ".find(|(slot, entry)| release.slot.map_or(entry.token == Some(release.token), |own| own == **slot))",
+            "let Some(slot) = record.slots.of(release.token) else {",
+            "let Some(slot) = release.slot.filter(|own| record.slots.get(*own).is_some()).or(record.slots.of(release.token)) else {",
         )],
     },
     Wrong {
         name: "store: token not compared at extension",
-        file: "leader-core/src/local.rs",
+        file: "leader-core/src/local/store.rs",
         changes: &[(
             "                Some(entry) if entry.token == Some(extension.token) => {\n                    entry.ends",
             "                Some(entry) if entry.token.is_some() => {\n                    entry.ends",
@@ -242,26 +263,26 @@ pub(crate) const WRONG: &[Wrong] = &[
     },
     Wrong {
         name: "store: fencing without the time term",
-        file: "leader-core/src/local.rs",
+        file: "leader-core/src/local/store.rs",
         changes: &[(
-            "        self.last_revision = micros.max(self.last_revision + 1);",
-            "        let _ = micros;\n        self.last_revision += 1;",
+            "        self.last = micros.max(self.last + 1);",
+            "        let _ = micros;\n        self.last += 1;",
         )],
     },
     Wrong {
         name: "store: dead token not remembered",
-        file: "leader-core/src/local.rs",
+        file: "leader-core/src/local/store.rs",
         changes: &[(
-            "                record.ended.insert(release.token, now + bounded(mark));",
-            "                record.ended.insert(release.token, now + bounded(mark) / 1_000_000);",
+            "                record.mark(release.token, now + bounded(mark));",
+            "                record.mark(release.token, now + bounded(mark) / 1_000_000);",
         )],
     },
     Wrong {
         name: "store: claim lengthens another's lease",
-        file: "leader-core/src/local.rs",
+        file: "leader-core/src/local/store.rs",
         changes: &[(
             "let Some((slot, mut entry)) = record.take(claim.token) {",
-            "let Some((slot, mut entry)) = record.slots.values().find(|entry| entry.node_id == claim.node_id).and_then(|entry| entry.token).or(Some(claim.token)).and_then(|token| record.take(token)) {",
+            "let Some((slot, mut entry)) = record.slots.iter().find(|(_, entry)| entry.node_id == claim.node_id).and_then(|(_, entry)| entry.token).or(Some(claim.token)).and_then(|token| record.take(token)) {",
         )],
     },
     Wrong {
@@ -275,6 +296,22 @@ pub(crate) const WRONG: &[Wrong] = &[
         changes: &[(
             "return self.agreed(slot).map(|fence| Outcome::Granted {",
             "return self.greatest(slot).map(|fence| Outcome::Granted {",
+        )],
+    },
+    Wrong {
+        name: "quorum: proposed number taken for agreed",
+        file: "leader-core/src/quorum/claim.rs",
+        changes: &[(
+            "numbers().find(|number| agree(number) >= self.shared.size.majority())",
+            "numbers().find(|number| *number == self.put.proposed.get() || agree(number) >= self.shared.size.majority())",
+        )],
+    },
+    Wrong {
+        name: "quorum: node that has forgotten takes a number of old",
+        file: "tests/sim/src/model.rs",
+        changes: &[(
+            "if record.last_revision == 0 {",
+            "if record.last_revision == u64::MAX {",
         )],
     },
     Wrong {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use leader_core::LeaderError;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 use super::plan::{Plan, PlanError};
 use super::row::Row;
@@ -57,7 +57,7 @@ impl Player {
     pub fn new(plan: Plan) -> Result<Self, PlayError> {
         plan.check()?;
         Ok(Self {
-            steps: set(plan.clone())?,
+            steps: begin(plan.clone())?,
             plan,
             next: 0,
             over: false,
@@ -126,55 +126,56 @@ impl fmt::Debug for Player {
 ///
 /// As [`Player::new`] and [`Player::step`].
 pub fn play(plan: Plan) -> Result<Vec<Row>, PlayError> {
-    let mut player = Player::new(plan)?;
-    let mut rows = Vec::new();
-    while !player.is_over() {
-        rows.extend(player.step()?);
-    }
-    Ok(rows)
+    plan.check()?;
+    let playing = on_a_thread(move || {
+        let (runtime, mut stage) = set(plan)?;
+        let mut rows = Vec::new();
+        while !stage.is_over() {
+            rows.extend(runtime.block_on(stage.step()));
+        }
+        Ok(rows)
+    });
+    playing?.join().map_err(|_| PlayError::Gone)?
 }
 
-/// Sets the stage on a thread of its own: whoever plays may be in a runtime, where another cannot be driven.
-fn set(plan: Plan) -> Result<Steps, PlayError> {
-    let (steps, requests) = sync_channel(1);
+/// Plays `plan` as it is asked to.
+fn begin(plan: Plan) -> Result<Steps, PlayError> {
+    let (steps, requests) = sync_channel::<SyncSender<Stepped>>(1);
     let (ready, is_ready) = sync_channel(1);
-    thread::Builder::new()
-        .name("ticks".to_owned())
-        .spawn(move || serve(plan, &ready, &requests))
-        .map_err(PlayError::Runtime)?;
+    on_a_thread(move || {
+        let (runtime, mut stage) = match set(plan) {
+            Ok(set) => set,
+            Err(error) => return drop(ready.send(Err(error))),
+        };
+        // Nobody receives or asks any more once the player was dropped.
+        let _ = ready.send(Ok(()));
+        while let Ok(answer) = requests.recv() {
+            let rows = runtime.block_on(stage.step());
+            let over = stage.is_over();
+            let _ = answer.send(Stepped { rows, over });
+        }
+    })?;
     is_ready.recv().map_err(|_| PlayError::Gone)??;
     Ok(steps)
 }
 
-fn serve(
-    plan: Plan,
-    ready: &SyncSender<Result<(), PlayError>>,
-    requests: &Receiver<SyncSender<Stepped>>,
-) {
+/// Whoever plays may be in a runtime, where another cannot be driven.
+fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, PlayError> {
+    let thread = thread::Builder::new().name("ticks".to_owned());
+    thread.spawn(work).map_err(PlayError::Runtime)
+}
+
+/// The stage of a plan, and the runtime whose time it is played in.
+fn set(plan: Plan) -> Result<(Runtime, Stage), PlayError> {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
-        .build();
-    let set = runtime.map_err(PlayError::Runtime).and_then(|runtime| {
-        let stage = runtime.block_on(async { Stage::new(plan) });
-        Ok((stage.map_err(PlayError::Engine)?, runtime))
-    });
-    let (mut stage, runtime) = match set {
-        Ok(set) => set,
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            return;
-        }
-    };
-    // Nobody receives any more once the player was dropped.
-    if ready.send(Ok(())).is_err() {
-        return;
-    }
-    while let Ok(answer) = requests.recv() {
-        let rows = runtime.block_on(stage.step());
-        let over = stage.is_over();
-        let _ = answer.send(Stepped { rows, over });
-    }
+        .build()
+        .map_err(PlayError::Runtime)?;
+    let stage = runtime.block_on(async { Stage::new(plan) });
+    Ok((runtime, stage.map_err(PlayError::Engine)?))
 }
 
 /// Why a plan is not played.

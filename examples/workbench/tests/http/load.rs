@@ -82,8 +82,8 @@ async fn ten_thousand_events_and_ten_pages_cost_no_lease() {
     let bench = Bench::in_memory().await;
     // Two lead all the while, and extend their leases.
     let settings = json!({
-        "slots": 4, "candidates": 6, "lease_ms": 9_000, "min_lease_ms": 0, "wait_ms": 0,
-        "work_ms": 60_000, "auto_extend": true,
+        "slots": 4, "candidates": 6, "lease_ms": 15_000, "min_lease_ms": 0, "wait_ms": 0,
+        "work_ms": 600_000, "auto_extend": true,
     });
     bench.settings(settings).await;
     for id in ["a", "b"] {

@@ -169,6 +169,13 @@ impl Bench {
         .await
     }
 
+    /// Whether the last events have this one.
+    pub(crate) async fn has_told(&self, id: &str, action: &str) -> bool {
+        let shown = self.shown().await;
+        let mut events = shown["events"].as_array().unwrap().iter();
+        events.any(|event| event["candidate"] == id && event["action"] == action)
+    }
+
     /// How often an action was told.
     pub(crate) async fn count(&self, action: &str) -> u64 {
         self.state().await["counts"][action].as_u64().unwrap_or(0)

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::support::{Candidate, Grant, LONG, SHORT, Stage, less_drift, unique};
-use crate::store::{LeaseStore, Revision};
+use super::support::{Candidate, Grant, LONG, SHORT, Stage, less_drift, unique, until};
+use crate::store::{LeaseStore, REACH, Revision};
 
 /// However a tenure ended, the next one has a greater fencing token.
 pub async fn g01_fencing_tokens_grow_with_every_grant(store: &impl LeaseStore) {
@@ -261,4 +261,48 @@ pub async fn a_floor_stands_in_for_the_time(store: &impl LeaseStore) {
         let lifted = peer.elected_by(claim, promise).await;
         assert_eq!(Revision::from(lifted.fence), floor, "{promise}");
     }
+}
+
+/// A number that is proposed stands for the time, where it is near to that, and never gives a number that is not greater
+/// than all before. Of a store that does not tell its time nobody knows what is near.
+pub async fn a_proposed_number_stands_for_the_time(store: &impl LeaseStore) {
+    let stage = Stage::new(store);
+    let led = async |claim: Option<Revision>, promise: &str| {
+        let peer = stage.candidate("peer");
+        let claim = peer.claim_of(LONG).proposing(claim.unwrap_or_default());
+        let grant = peer.elected_by(claim.clone(), promise).await;
+        let again = claim.proposing(above(grant, 1));
+        let again = peer.elected_by(again, "a token in force is granted again").await;
+        assert_eq!(again, grant, "sent again, the claim changes nothing");
+        let release = peer.release_of(grant.slot);
+        let released = peer.released(release, "a held name is released").await;
+        (grant, released)
+    };
+    led(None, "a free name is granted").await;
+    let near = async || {
+        let time = store.time_by_now()? + REACH / 2;
+        let number = u64::try_from(time.as_micros()).unwrap_or_default();
+        Some(Revision::new(number))
+    };
+    if near().await.is_none() {
+        return;
+    }
+    let promise = "a number that is near to the time is granted";
+    let (grant, released) = until(promise, async || {
+        let number = near().await?;
+        let (grant, released) = led(Some(number), promise).await;
+        (Revision::from(grant.fence) == number).then_some((grant, released))
+    })
+    .await;
+    let (next, _) = led(Some(grant.fence.into()), "a free name is granted").await;
+    assert!(
+        Revision::from(next.fence) > released,
+        "a number of old is not given again: {next:?} is not after {released:?}"
+    );
+    let far = above(next, AHEAD);
+    let (last, _) = led(Some(far), "a free name is granted").await;
+    assert!(
+        Revision::from(last.fence) < far,
+        "a number that is far from the time is not taken: {far:?} was granted"
+    );
 }

@@ -141,6 +141,7 @@ macro_rules! __conformance_cases {
                 a_floor_lifts_a_tenure_in_force
                 a_floor_gives_no_number_twice
                 a_floor_stands_in_for_the_time
+                a_proposed_number_stands_for_the_time
             }
 
             extend {

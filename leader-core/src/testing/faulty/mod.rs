@@ -153,6 +153,10 @@ impl<S: LeaseStore> LeaseStore for FaultyStore<S> {
         self.store.command_timeout()
     }
 
+    fn time_by_now(&self) -> Option<Duration> {
+        self.store.time_by_now()
+    }
+
     fn release_now(&self, release: &Release, now: Instant) -> Option<ReleaseReply> {
         self.release_past_faults(release, now)
     }

@@ -159,9 +159,10 @@ enum Request {
 }
 
 enum Answer {
-    Claim(ClaimReply),
+    /// With what the node's clock showed.
+    Claim(ClaimReply, u64),
     Extend(Vec<ExtendReply>),
-    Release(ReleaseReply),
+    Release(ReleaseReply, u64),
     Watch(Watching),
     Nothing,
 }
@@ -172,6 +173,8 @@ pub(super) struct NodeStore {
     world: Arc<World>,
     candidate: usize,
     node: usize,
+    /// When it last answered, and what its clock had shown.
+    seen: Arc<Mutex<Option<(Instant, u64)>>>,
     /// How many there are of it.
     _alive: Arc<()>,
 }
@@ -182,8 +185,14 @@ impl NodeStore {
             world: world.clone(),
             candidate,
             node,
+            seen: Arc::default(),
             _alive: alive.clone(),
         }
+    }
+
+    fn see(&self, micros: u64) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen = Some((Instant::now(), micros));
     }
 
     async fn call(&self, request: Request) -> Result<Answer, StoreError> {
@@ -272,17 +281,19 @@ impl Carry {
             }
         };
         let model = &mut state.nodes[node];
+        let clock = model.clock(moment);
         match request {
             Request::Claim(mut claim) => {
                 claim.lease = world.stretch(node, claim.lease);
                 let reply = model.claim(&claim, moment);
                 say(format!(
-                    "claim {} of {:?} at least {}: {reply:?}",
+                    "claim {} of {:?} at least {}, {} proposed: {reply:?}",
                     short(claim.token),
                     claim.slot,
-                    claim.at_least.get()
+                    claim.at_least.get(),
+                    claim.proposed.get()
                 ));
-                Answer::Claim(reply)
+                Answer::Claim(reply, clock)
             }
             Request::Extend(batch) => {
                 let replies = batch.into_iter().map(|mut extension| {
@@ -304,7 +315,7 @@ impl Carry {
                 if let ReleaseReply::Released { revision, told } = &mut reply {
                     *told = tell(world, &state.watchers, node, *revision, free_in);
                 }
-                Answer::Release(reply)
+                Answer::Release(reply, clock)
             }
             Request::Watch(name, since, hints) => {
                 if model.is_news(&name, since, moment.now) {
@@ -374,7 +385,10 @@ impl LeaseStore for NodeStore {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
         self.world.note_claim(self.node, claim.token);
         match self.call(Request::Claim(claim.clone())).await? {
-            Answer::Claim(reply) => Ok(reply),
+            Answer::Claim(reply, micros) => {
+                self.see(micros);
+                Ok(reply)
+            }
             _ => mixed_up(),
         }
     }
@@ -389,7 +403,10 @@ impl LeaseStore for NodeStore {
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
         match self.call(Request::Release(release.clone())).await? {
-            Answer::Release(reply) => Ok(reply),
+            Answer::Release(reply, micros) => {
+                self.see(micros);
+                Ok(reply)
+            }
             _ => mixed_up(),
         }
     }
@@ -415,6 +432,11 @@ impl LeaseStore for NodeStore {
 
     async fn evict(&self, _name: &LockName) -> Result<u32, StoreError> {
         self.call(Request::Evict).await.map(|_| 0)
+    }
+
+    fn time_by_now(&self) -> Option<Duration> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.map(|(answered, micros)| Duration::from_micros(micros) + answered.elapsed())
     }
 
     fn command_timeout(&self) -> Duration {

@@ -80,6 +80,8 @@ pub enum Kind {
     Forget,
     /// An operator deletes the name on one node.
     Delete,
+    /// The node's wall clock is set, by so many microseconds.
+    Jump(i64),
     /// The candidate's process is frozen.
     Freeze,
 }
@@ -103,7 +105,7 @@ impl Plan {
                     .collect()
             })
             .collect::<Vec<Vec<Vec<Turn>>>>();
-        let faults = if dice.chance(20) {
+        let mut faults = if dice.chance(20) {
             Vec::new()
         } else {
             let count = dice.between(1, 8);
@@ -116,9 +118,10 @@ impl Plan {
             .iter()
             .any(|fault: &Fault| fault.kind == Kind::Forget);
         let off = if forgets {
+            faults.retain(|fault| !matches!(fault.kind, Kind::Jump(_)));
             &[0][..]
         } else {
-            &[0, 0, 5_000, 3_600_000_000]
+            &[0, 0, 5_000, 800_000, 3_600_000_000]
         };
         Self {
             seed,
@@ -183,7 +186,8 @@ fn fault(
         .max(1);
     let percent = dice.pick(&[10, 30, 60, 100]);
     let slow = dice.pick(&[3, lease, command_timeout / 2, 2 * command_timeout]);
-    let kind = match dice.between(0, 14) {
+    let by = dice.pick(&[-3_600_000_000, -20_000, 20_000, 1_500_000, 3_600_000_000]);
+    let kind = match dice.between(0, 16) {
         0 | 1 => Kind::Slow(slow),
         2 => Kind::LoseRequests(percent),
         3 | 4 => Kind::LoseReplies(percent),
@@ -194,6 +198,7 @@ fn fault(
         10 | 11 => Kind::Hang,
         12 => Kind::Forget,
         13 => Kind::Delete,
+        14 | 15 => Kind::Jump(by),
         _ => Kind::Freeze,
     };
     let many = if kind == Kind::Freeze {
@@ -204,7 +209,7 @@ fn fault(
     Fault {
         at,
         until: match kind {
-            Kind::Forget | Kind::Delete => at,
+            Kind::Forget | Kind::Delete | Kind::Jump(_) => at,
             _ => at + length,
         },
         whose: usize::try_from(dice.between(0, many as u64 - 1)).unwrap_or_default(),

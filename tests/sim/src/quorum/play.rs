@@ -144,6 +144,7 @@ impl Stage {
             match fault.kind {
                 Kind::Forget => world.forget(fault.whose),
                 Kind::Delete => world.delete(fault.whose, &self.name),
+                Kind::Jump(by) => world.lock().nodes[fault.whose].clock_ahead += by,
                 Kind::Freeze => {
                     let freezer = self.freezers[fault.whose].clone();
                     freezer.freeze();

@@ -1,0 +1,91 @@
+//! The page loads, says what it is, and asks nobody but its own server for anything.
+
+use leader_browser_tests::{Window, on_the_page};
+
+#[tokio::test]
+async fn it_loads_and_shows_its_candidates() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.says("lock-name", "invoice-close").await;
+        page.says("intro", "Several candidates stand for election")
+            .await;
+        page.says("record", "Nobody leads").await;
+        page.shows("mode-live", "aria-selected", "true").await;
+        for id in ["a", "b", "c"] {
+            page.says(&format!("{id}-state"), "not running").await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn another_name_and_a_quorum_are_said() {
+    let arguments = ["--name", "order-feed", "--quorum"];
+    on_the_page(&arguments, Window::WIDE, async |page| {
+        page.says("lock-name", "order-feed").await;
+        page.says("store-kind", "Five stores in memory").await;
+        for node in 0..5 {
+            page.says(&format!("node-{node}"), "answers").await;
+        }
+        // Two may be gone, three may not.
+        page.click("start-all").await;
+        page.has("#rows [data-phase=leading]").await;
+        for node in 0..2 {
+            page.click(&format!("node-{node}-stop")).await;
+            page.says(&format!("node-{node}"), "stopped").await;
+        }
+        page.has("#record [data-owner]").await;
+        page.click("node-2-stop").await;
+        page.says("record", "The store does not answer").await;
+        page.click("node-2-stop").await;
+        page.has("#record [data-owner]").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn everything_comes_from_its_own_server() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.find("row-a").await;
+        let fetched = page
+            .ask("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+            .await;
+        let fetched = fetched.as_array().expect("a list");
+        assert!(fetched.len() > 3, "{fetched:?}");
+        for name in fetched {
+            let name = name.as_str().unwrap_or_default();
+            assert!(name.starts_with(page.address()), "{name}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_language_changes_in_place_and_stays_in_the_address() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.click("start-all").await;
+        page.says("events", "elected").await;
+        page.click("lang-ko").await;
+        page.says("candidates-title", "후보").await;
+        page.says("events", "선출").await;
+        page.shows("lang-ko", "aria-pressed", "true").await;
+        assert_eq!(page.ask("return document.documentElement.lang").await, "ko");
+        page.go_to("?lang=ko").await;
+        page.says("candidates-title", "후보").await;
+        page.click("lang-en").await;
+        page.says("candidates-title", "Candidates for").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_workbench_that_is_gone_is_said() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.says("connection", "connected").await;
+        page.end_the_workbench().await;
+        page.shows("connection", "data-connected", "false").await;
+        page.says("connection", "trying again").await;
+        // Rightly, the browser says that it cannot connect.
+        page.forgive().await;
+    })
+    .await;
+}

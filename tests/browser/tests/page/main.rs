@@ -1,0 +1,8 @@
+//! The workbench's page, as a person sees it.
+
+mod candidates;
+mod loads;
+mod looks;
+mod settings;
+mod stories;
+mod ticks;

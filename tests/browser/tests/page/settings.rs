@@ -1,0 +1,96 @@
+//! Each setting can be moved, by keyboard and by typing, and what is out of range is refused with the range.
+
+use leader_browser_tests::{Window, on_the_page};
+use thirtyfour::Key;
+
+#[tokio::test]
+async fn each_number_can_be_typed_and_is_kept_by_the_workbench() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let typed = [
+            ("work_ms", "12"),
+            ("lease_ms", "8.5"),
+            ("wait_ms", "0"),
+            ("min_lease_ms", "4"),
+            ("pause_ms", "2"),
+            ("slots", "3"),
+            ("candidates", "6"),
+        ];
+        for (name, value) in typed {
+            page.fill(&format!("{name}-number"), value).await;
+            page.shows_setting(name, value).await;
+        }
+        page.count("#rows > [data-candidate]", 6).await;
+        page.go_to("").await;
+        for (name, value) in typed {
+            page.value(&format!("{name}-number"), value).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn each_slider_moves_by_keyboard() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        for (name, key, value) in [
+            ("work_ms", Key::End, "20"),
+            ("lease_ms", Key::End, "20"),
+            ("wait_ms", Key::Home, "0"),
+            ("min_lease_ms", Key::Home, "0"),
+            ("pause_ms", Key::End, "20"),
+            ("slots", Key::End, "4"),
+            ("candidates", Key::End, "6"),
+        ] {
+            page.press(name, key).await;
+            page.shows_setting(name, value).await;
+            page.value(&format!("{name}-number"), value).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn each_switch_is_kept_by_the_workbench() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        for name in ["auto_extend", "repeat"] {
+            page.press(name, Key::Space).await;
+            page.shows_setting(name, "false").await;
+        }
+        page.click("on_lost-notify").await;
+        page.shows_setting("on_lost", "notify").await;
+        page.go_to("").await;
+        page.count(
+            "#auto_extend:checked, #repeat:checked, #on_lost-cancel:checked",
+            0,
+        )
+        .await;
+        page.count("#on_lost-notify:checked", 1).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_out_of_range_is_refused_with_the_range_and_changes_nothing() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        for (name, value, told) in [
+            ("lease_ms", "61", "Takes 0.01 s to 60.0 s"),
+            ("work_ms", "-1", "Takes 0.00 s to 600.0 s"),
+            ("slots", "5", "Takes 1 to 4"),
+            ("candidates", "1", "Takes 2 to 6"),
+            ("min_lease_ms", "7", "Takes 0.00 s to 6.00 s"),
+        ] {
+            page.fill(&format!("{name}-number"), value).await;
+            page.says(&format!("{name}-refusal"), told).await;
+            page.shows(&format!("{name}-number"), "aria-invalid", "true")
+                .await;
+        }
+        page.shows_setting("lease_ms", "6").await;
+        page.shows_setting("slots", "1").await;
+        page.count("#rows > [data-candidate]", 3).await;
+        page.fill("slots-number", "2").await;
+        page.shows("slots-number", "aria-invalid", "false").await;
+        page.shows_setting("slots", "2").await;
+        // The browser tells the console of each answer that is an error.
+        page.forgive().await;
+    })
+    .await;
+}

@@ -1,0 +1,94 @@
+//! Deterministic mode on the page: play, pause, step, reset, and the same table as the text has.
+
+use leader_browser_tests::{Page, Window, on_the_page, timeline};
+
+const PLANS: [&str; 6] = [
+    "contention",
+    "expiry",
+    "extension",
+    "slots",
+    "pause",
+    "min-lease",
+];
+
+async fn in_ticks(page: &Page) {
+    page.click("mode-ticks").await;
+    page.shows("ticks-now", "data-tick", "-1").await;
+}
+
+#[tokio::test]
+async fn each_plan_gives_the_table_that_the_text_gives() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        in_ticks(page).await;
+        for plan in PLANS {
+            page.choose("plan", plan).await;
+            page.shows("ticks-now", "data-tick", "-1").await;
+            while page.attribute("ticks-now", "data-over").await.as_deref() != Some("true") {
+                page.click("ticks-step").await;
+            }
+            let shown = page.table("ticks-events").await;
+            assert_eq!(shown, timeline(plan), "{plan}");
+            if plan == "expiry" {
+                page.picture("ticks", "mode-live").await;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_step_shows_one_tick_more_and_reset_none() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        in_ticks(page).await;
+        page.says("ticks-now", "before the first tick").await;
+        page.count("#ticks-events tr", 0).await;
+        for (tick, rows) in [(0, 1), (1, 2), (2, 2), (3, 3)] {
+            page.click("ticks-step").await;
+            page.shows("ticks-now", "data-tick", &tick.to_string())
+                .await;
+            page.count("#ticks-events tr", rows).await;
+        }
+        page.says("ticks-events", "skipped").await;
+        page.click("ticks-reset").await;
+        page.says("ticks-now", "before the first tick").await;
+        page.count("#ticks-events tr", 0).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn it_plays_by_itself_stands_still_when_paused_and_goes_on() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        in_ticks(page).await;
+        page.click("ticks-play").await;
+        page.has("#ticks-events [data-tick='1']").await;
+        page.click("ticks-play").await;
+        page.says("ticks-play", "Play").await;
+        let stood = page.attribute("ticks-now", "data-tick").await;
+        page.click("ticks-step").await;
+        let next = stood
+            .and_then(|tick| tick.parse::<u32>().ok())
+            .map(|tick| tick + 1);
+        page.shows("ticks-now", "data-tick", &next.expect("a tick").to_string())
+            .await;
+        page.click("ticks-play").await;
+        page.shows("ticks-now", "data-over", "true").await;
+        page.says("ticks-now", "nothing more happens").await;
+        page.says("ticks-play", "Play").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn its_tables_are_korean_in_korean() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.click("lang-ko").await;
+        in_ticks(page).await;
+        for _ in 0..4 {
+            page.click("ticks-step").await;
+        }
+        page.says("ticks-events", "건너뜀").await;
+        page.says("plan-sentence", "후보").await;
+    })
+    .await;
+}
