@@ -69,6 +69,8 @@ impl Reading {
         // What is shown is what is judged.
         let value = shown(self.value).parse().unwrap_or(self.value);
         match self.goal {
+            // Nothing takes less than no time: such a figure is a mistake of the measurement.
+            Goal::AtMost(_) if self.value < 0.0 => Some(false),
             Goal::AtMost(most) => Some(value <= most),
             Goal::AtLeast(least) => Some(value >= least),
             Goal::Exactly(exact) => Some((value - exact).abs() < 1e-9),
@@ -138,6 +140,8 @@ mod tests {
         let met = |value, goal| Reading::ratio("", value, "x", goal).is_met();
         assert_eq!(met(1.15, Goal::AtMost(1.15)), Some(true));
         assert_eq!(met(1.16, Goal::AtMost(1.15)), Some(false));
+        assert_eq!(met(-3.0, Goal::AtMost(1.15)), Some(false));
+        assert_eq!(met(f64::NAN, Goal::AtMost(1.15)), Some(false));
         assert_eq!(met(0.94, Goal::AtLeast(0.95)), Some(false));
         assert_eq!(met(2.0, Goal::Exactly(2.0)), Some(true));
         assert_eq!(met(2.01, Goal::Exactly(2.0)), Some(false));
