@@ -35,6 +35,10 @@ pub struct Page {
     address: String,
 }
 
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "each verb panics when what it asks for does not come; said once, at the first"
+)]
 impl Page {
     pub(crate) async fn open(arguments: &[&str], window: Window) -> Self {
         let program = example("workbench").display().to_string();
