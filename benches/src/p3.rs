@@ -26,7 +26,8 @@ const ROUNDS: usize = 7;
 /// By each process in a round.
 const TENURES: usize = 100;
 const NAME: &str = "scheduler";
-const LED: Duration = Duration::from_millis(4);
+/// Longer than the pause in which a process that has released leaves the name to others (10 ms): by then the other one waits.
+const LED: Duration = Duration::from_millis(20);
 const LEFT: Duration = Duration::from_millis(3);
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -27,7 +27,8 @@ const ROUNDS: usize = 5;
 const HANDED: usize = 100;
 const NAME: &str = "settlement";
 const CHANNEL: &str = "leader:{settlement}:released";
-const LED: Duration = Duration::from_millis(4);
+/// Longer than the pause in which a process that has released leaves the name to others (10 ms): by then the other one waits.
+const LED: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_secs(300);
 
 fn measure() -> Outcome<Vec<Reading>> {
