@@ -11,7 +11,7 @@ use crate::name::{self, Pattern};
 use crate::shape::Kind;
 use crate::{duration, suggest};
 
-const KEYS: [&str; 15] = [
+pub(crate) const KEYS: [&str; 15] = [
     "name",
     "wait",
     "lease",

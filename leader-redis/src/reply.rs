@@ -45,8 +45,7 @@ pub(crate) struct Released {
 pub(crate) fn split_time(reply: Reply) -> (Reply, Option<u64>) {
     if let Reply::Text(text) = &reply
         && let Some((answer, time)) = text.split_once('@')
-        && time.bytes().all(|byte| byte.is_ascii_digit())
-        && let Ok(time) = time.parse()
+        && let Some(time) = decimal(time)
         && (1..=MAX_EXACT).contains(&time)
     {
         return (Reply::Text(answer.to_owned()), Some(time));

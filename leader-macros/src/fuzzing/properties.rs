@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 use syn::LitStr;
 
 use super::{iso, units};
-use crate::args::{self, Mistakes, Time};
+use crate::args::{self, KEYS, Mistakes, Time};
 use crate::{duration, expand, name};
 
 fn holds<S: Strategy>(cases: u32, any: S, property: impl Fn(S::Value))
@@ -146,22 +146,7 @@ fn a_name_without_placeholders_is_refused_here_if_it_would_be_later() {
 /// Whatever stands in the parentheses and below: some tokens, never a panic.
 #[test]
 fn any_attribute_on_any_function_expands() {
-    let word = prop::sample::select(vec![
-        "name",
-        "wait",
-        "lease",
-        "min_lease",
-        "max_tenure",
-        "auto_extend",
-        "bounded",
-        "slots",
-        "on_lost",
-        "on_error",
-        "skipped",
-        "elector",
-        "options",
-        "kind",
-        "crate",
+    let others = [
         "=",
         ",",
         "=",
@@ -193,7 +178,8 @@ fn any_attribute_on_any_function_expands() {
         "?",
         "r#type",
         "é",
-    ]);
+    ];
+    let word = prop::sample::select([&KEYS[..], &others[..]].concat());
     let args = prop::collection::vec(word, 0..14).prop_map(|words| words.join(" "));
     let item = prop::sample::select(vec![
         "async fn f(a: &str) -> Result<(), E> { Ok(()) }",
