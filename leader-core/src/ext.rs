@@ -1,6 +1,9 @@
 //! [`ElectorExt`]: what people call.
 
-use futures::Stream;
+use std::future::ready;
+
+use futures::future::Either;
+use futures::{Stream, TryFutureExt};
 
 use crate::campaign::{Campaign, CampaignOptions, IntoBodyEnd};
 use crate::elector::Elector;
@@ -102,12 +105,10 @@ pub trait ElectorExt: Elector {
         Fut: Future,
     {
         let name = name.try_into().map_err(Into::into);
-        async move {
-            match run(self, name?, options, body).await? {
-                Run::Ended(value) => Ok(Some(value)),
-                Run::Skipped(_) => Ok(None),
-            }
-        }
+        run(self, name, options, body).map_ok(|run| match run {
+            Run::Ended(value) => Some(value),
+            Run::Skipped(_) => None,
+        })
     }
 
     /// Runs a body that can fail, if elected, and tells the three ends apart: elected, skipped, and the body's own
@@ -156,13 +157,11 @@ pub trait ElectorExt: Elector {
         Fut: Future<Output = Result<T, E>>,
     {
         let name = name.try_into().map_err(Into::into);
-        async move {
-            Ok(match run(self, name?, options, body).await? {
-                Run::Ended(Ok(value)) => RunOutcome::Elected(value),
-                Run::Ended(Err(error)) => RunOutcome::ActionFailed(error),
-                Run::Skipped(skipped) => RunOutcome::Skipped(skipped),
-            })
-        }
+        run(self, name, options, body).map_ok(|run| match run {
+            Run::Ended(Ok(value)) => RunOutcome::Elected(value),
+            Run::Ended(Err(error)) => RunOutcome::ActionFailed(error),
+            Run::Skipped(skipped) => RunOutcome::Skipped(skipped),
+        })
     }
 
     /// As [`run_if_leader`](Self::run_if_leader), but *fails open*: when the store cannot say who leads, the body runs
@@ -507,21 +506,29 @@ enum Run<T> {
     Skipped(Skipped),
 }
 
-async fn run<E, F, Fut>(
+/// No async function, whose future would have room for the name as it was given and as it is used.
+fn run<E, F, Fut>(
     elector: &E,
-    name: LockName,
+    name: Result<LockName, LeaderError>,
     options: &LeaseOptions,
     body: F,
-) -> Result<Run<Fut::Output>, LeaderError>
+) -> impl Future<Output = Result<Run<Fut::Output>, LeaderError>>
 where
     E: Elector + ?Sized,
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
-    match stand(elector, name, options).await? {
-        Stood::Leading(hold) => guard::run(hold, body).await.map(Run::Ended),
-        Stood::Skipped(skipped) => Ok(Run::Skipped(skipped)),
-    }
+    let name = match name {
+        Ok(name) => name,
+        Err(error) => return Either::Right(ready(Err(error))),
+    };
+    Either::Left(async move {
+        let hold = match stand(elector, name, options).await? {
+            Stood::Leading(hold) => hold,
+            Stood::Skipped(skipped) => return Ok(Run::Skipped(skipped)),
+        };
+        guard::run(hold, body).await.map(Run::Ended)
+    })
 }
 
 async fn elect<E: Elector + ?Sized>(

@@ -1,6 +1,7 @@
 //! The guard: runs a body under a lease, and stops it when the lease is no longer certain.
 
 use std::any::Any;
+use std::future::{Ready, ready};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -9,6 +10,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::Either;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
@@ -17,8 +20,8 @@ use crate::engine::{Phase, Tenure};
 use crate::error::{LeaderError, LossReason};
 use crate::lease::{Lease, LeaseHandle};
 use crate::options::OnLost;
-use crate::scope;
-use crate::span::Around;
+use crate::scope::{self, Scoped};
+use crate::span::{Around, Inside};
 
 /// Under which lease a body runs.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl Hold {
     }
 
     /// To be called once the body is gone: extension stops, the slot is given back, and only then there is a result.
-    pub(crate) async fn conclude<T>(self, ended: Ended<T>) -> Concluded<T> {
+    pub(crate) fn conclude<T>(self, ended: Ended<T>) -> impl Future<Output = Concluded<T>> {
         match self {
             Self::Own(lease) => {
                 let now = Instant::now();
@@ -77,10 +80,11 @@ impl Hold {
                 let concluded = ended.under(lease.tenure(), valid);
                 // A release that fails is logged, told as an event, and tried again; it never replaces the body's
                 // own result.
-                let _ = lease.end(now).await;
-                concluded
+                Either::Left(lease.end(now).map(|_| concluded))
             }
-            Self::Outer(lease) => ended.under(lease.inner(), lease.inner().valid()),
+            Self::Outer(lease) => {
+                Either::Right(ready(ended.under(lease.inner(), lease.inner().valid())))
+            }
         }
     }
 }
@@ -93,21 +97,44 @@ fn begin(tenure: &Tenure) -> Around {
 
 /// Runs the body that `make` makes under a lease, then ends the tenure: body ended or dropped, extension stopped, slot
 /// given back, and only then the result, or the body's panic.
-pub(crate) async fn run<F, Fut>(hold: Hold, make: F) -> Result<Fut::Output, LeaderError>
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of an async function has room for each argument twice, and there may be thousands"
+)]
+pub(crate) fn run<F, Fut>(
+    hold: Hold,
+    make: F,
+) -> impl Future<Output = Result<Fut::Output, LeaderError>>
 where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
-    let ended = match hold.begin() {
-        Ok(span) => {
-            let guarded = guarded(hold.tenure(), Stopping::AtOnce, make);
-            span.future(guarded).await
+    async move {
+        let ended = running(&hold, make).await;
+        match hold.conclude(ended).await {
+            Ok(result) => result,
+            Err(panic) => resume_unwind(panic),
         }
-        Err(reason) => Ended::Lost(reason).after(|| drop(make)),
+    }
+}
+
+/// A body in its span, or what it came to before it began.
+type Running<'a, F> = Either<Inside<Guarded<'a, Scoped<F>>>, Ready<Ended<<F as Future>::Output>>>;
+
+/// The body that `make` makes, under a lease. No async function, nor is what calls it: whatever is matched on across an
+/// `await` has room of its own in the future, and every task that waits to be elected would have it.
+fn running<F, Fut>(hold: &Hold, make: F) -> Running<'_, Fut>
+where
+    F: FnOnce(LeaseHandle) -> Fut,
+    Fut: Future,
+{
+    let span = match hold.begin() {
+        Ok(span) => span,
+        Err(reason) => return Either::Right(ready(Ended::Lost(reason).after(|| drop(make)))),
     };
-    match hold.conclude(ended).await {
-        Ok(result) => result,
-        Err(panic) => resume_unwind(panic),
+    match span.inside(|| guarded(hold.tenure(), Stopping::AtOnce, make)) {
+        Ok(guarded) => Either::Left(span.future(guarded)),
+        Err(panic) => Either::Right(ready(Ended::Panicked(panic))),
     }
 }
 
@@ -130,7 +157,10 @@ where
         tokio::time::sleep(grace).await;
     };
     let span = begin(tenure);
-    let run = span.future(guarded(tenure, Stopping::ByItself, make));
+    let run = match span.inside(|| guarded(tenure, Stopping::ByItself, make)) {
+        Ok(guarded) => span.future(guarded),
+        Err(panic) => return Ended::Panicked(panic),
+    };
     tokio::select! {
         biased;
         ended = run => ended,
@@ -138,22 +168,22 @@ where
     }
 }
 
-async fn guarded<F, Fut>(tenure: &Arc<Tenure>, stopping: Stopping, make: F) -> Ended<Fut::Output>
+/// The body in its boundary, or the panic of what was to make it.
+fn guarded<F, Fut>(
+    tenure: &Arc<Tenure>,
+    stopping: Stopping,
+    make: F,
+) -> std::thread::Result<Guarded<'_, Scoped<Fut>>>
 where
     F: FnOnce(LeaseHandle) -> Fut,
     Fut: Future,
 {
     let handle = LeaseHandle::new(tenure.clone());
-    match catch_unwind(AssertUnwindSafe(|| scope::with_lease_made(handle, make))) {
-        Ok(body) => {
-            let guarded = Guarded {
-                boundary: Boundary::stopping(&**tenure, stopping),
-                body: Some(body),
-            };
-            guarded.await
-        }
-        Err(panic) => Ended::Panicked(panic),
-    }
+    let body = catch_unwind(AssertUnwindSafe(|| scope::with_lease_made(handle, make)))?;
+    Ok(Guarded {
+        boundary: Boundary::stopping(&**tenure, stopping),
+        body: Some(body),
+    })
 }
 
 /// What a body that is not [`OnLost::Notify`] does when its tenure is asked to come to an end.

@@ -1,10 +1,12 @@
 //! [`Lease`] and [`LeaseHandle`]: the right to lead, held by one owner and seen by many.
 
 use std::fmt;
+use std::future::ready;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::Either;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -78,19 +80,28 @@ impl Lease {
 
     /// Ends a tenure that was closed, by a look at the clock just `now`. One that was lost before is cleared away in the
     /// background: there is nothing to wait for.
-    pub(crate) async fn end(mut self, now: Instant) -> Result<(), LeaderError> {
+    pub(crate) fn end(mut self, now: Instant) -> impl Future<Output = Result<(), LeaderError>> {
         let tenure = self.tenure();
         tenure.note_let_go();
         if tenure.phase_now() != Phase::Closed {
             self.let_go();
-            return Ok(());
+            return Either::Left(ready(Ok(())));
         }
-        let released = match tenure.steward.release_now(tenure, now) {
-            Some(released) => released,
-            None => tenure.steward.clone().release(tenure.clone()).await,
-        };
+        if let Some(released) = tenure.steward.release_now(tenure, now) {
+            self.has_ended();
+            return Either::Left(ready(released));
+        }
+        let release = tenure.steward.clone().release(tenure.clone());
+        Either::Right(async move {
+            let released = release.await;
+            // By a method, which needs the whole of it here: dropped half-way, the lease sees to its release itself.
+            self.has_ended();
+            released
+        })
+    }
+
+    fn has_ended(&mut self) {
         self.held = false;
-        released
     }
 
     /// Sees to it that a loss is told at the deadline, also when nobody looks.

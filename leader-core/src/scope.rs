@@ -78,7 +78,7 @@ pub(crate) fn with_lease<F: Future>(
 pub(crate) fn with_lease_made<F: Future>(
     lease: LeaseHandle,
     make: impl FnOnce(LeaseHandle) -> F,
-) -> impl Future<Output = F::Output> {
+) -> Scoped<F> {
     made(Some(lease.clone()), || make(lease))
 }
 

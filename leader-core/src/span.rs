@@ -10,9 +10,10 @@ use crate::engine::{Tenure, quietly};
 use crate::label::Label;
 use crate::node::NodeId;
 
-/// A span that is entered and left without minding a subscriber that panics.
+/// A span that is entered and left without minding a subscriber that panics. Boxed: whoever waits or leads has room for
+/// it, and few have one.
 #[derive(Debug)]
-pub(crate) struct Around(Option<Span>);
+pub(crate) struct Around(Option<Box<Span>>);
 
 impl Around {
     #[inline]
@@ -34,7 +35,7 @@ impl Around {
                 fence = tenure.id.fence.get(),
             )
         });
-        Self(span)
+        Self(span.map(Box::new))
     }
 
     /// The span of an attempt to be elected.
@@ -44,7 +45,7 @@ impl Around {
         }
         let name = label.as_str();
         let span = quietly(|| tracing::debug_span!("standing", name, %node_id, slots));
-        Self(span)
+        Self(span.map(Box::new))
     }
 
     /// Does `work` inside the span.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::MutexGuard;
+use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::backoff::Backoff;
 use super::meter::Held;
-use super::queue::{Full, Queue, Talk};
-use super::tenure::{Tenure, Times, kept, validity};
-use super::{Engine, far_from};
+use super::queue::{Full, Queue};
+use super::tenure::{BoxFuture, Tenure, Times, kept, validity};
+use super::{Engine, far_from, here};
 use crate::error::{BackendKind, LeaderError, Step};
 use crate::event::TenureId;
 use crate::label::Label;
@@ -28,28 +28,78 @@ use crate::token::FencingToken;
 const SHARED: Duration = Duration::from_millis(50);
 
 impl<S: LeaseStore> Engine<S> {
-    pub(super) async fn acquire(
-        self: &Arc<Self>,
-        name: &LockName,
-        options: &LeaseOptions,
-    ) -> Result<Acquisition, LeaderError> {
-        if self.is_closing() {
-            return Err(LeaderError::ShutDown);
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "the future of an async function has room for each argument twice, and there may be thousands"
+    )]
+    pub(super) fn acquire<'a>(
+        self: &'a Arc<Self>,
+        name: &'a LockName,
+        options: &'a LeaseOptions,
+    ) -> impl Future<Output = Result<Acquisition, LeaderError>> + Send + 'a {
+        async move {
+            if self.is_closing() {
+                return Err(LeaderError::ShutDown);
+            }
+            here()?;
+            // Dropped last: a shutdown waits until the attempt has left what it has to undo to the background.
+            let _under_way = self.tracker.token();
+            let (_standing, span) = {
+                let label = Label::new(name, options);
+                let span = Around::standing(&label, &self.node_id, options.slots());
+                (self.meter.standing(&label), span)
+            };
+            let acquired = span.future(self.stand(name, options)).await;
+            self.acquired(name, &Label::new(name, options), acquired)
         }
-        let runtime = self.runtime()?;
-        // Dropped last: a shutdown waits until the attempt has left what it has to undo to the background.
-        let _under_way = self.tracker.token();
-        let label = Label::new(name, options);
-        let _standing = self.meter.standing(&label);
-        let mut attempt = Attempt::new(self, name, &label, options, runtime);
-        let span = Around::standing(&label, &self.node_id, options.slots());
-        let acquired = tokio::select! {
-            biased;
-            acquired = span.future(attempt.run()) => acquired,
-            () = self.closing.cancelled() => Err(LeaderError::ShutDown),
-        };
-        drop(attempt);
-        self.acquired(name, &label, acquired)
+    }
+
+    /// One attempt. Whoever waits in the queue has nothing in the future but a place there: the attempt itself is boxed,
+    /// and begins when there is something to ask.
+    #[expect(clippy::manual_async_fn, reason = "as for `acquire`")]
+    fn stand<'a>(
+        self: &'a Arc<Self>,
+        name: &'a LockName,
+        options: &'a LeaseOptions,
+    ) -> impl Future<Output = Result<Acquisition, LeaderError>> + Send + 'a {
+        async move {
+            let begun = Instant::now();
+            if options.wait().is_zero() {
+                let attempt = Attempt::new(self, name, options, begun)?;
+                return self.unless_closing(name, attempt.ask_once()).await;
+            }
+            let place = self.queues.enter(name, options.slots());
+            // Looked for after entering: a shutdown closes the queues that it finds.
+            if self.is_closing() {
+                return Err(LeaderError::ShutDown);
+            }
+            let deadline = far_from(begun, options.wait());
+            let turn = timeout_at(deadline, place.queue.turn.acquire()).await;
+            let attempt = Attempt::new(self, name, options, begun)?;
+            let asking = match turn {
+                Ok(Ok(turn)) => self.unless_closing(name, attempt.talk(&place.queue, turn)),
+                Ok(Err(_closed)) => return Err(LeaderError::ShutDown),
+                Err(_) => self.unless_closing(name, attempt.last_call(&place.queue)),
+            };
+            asking.await
+        }
+    }
+
+    /// What talks to the store, as long as no shutdown begins.
+    fn unless_closing<'a>(
+        self: &'a Arc<Self>,
+        name: &'a LockName,
+        asking: impl Future<Output = Result<Acquisition, StoreError>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<Acquisition, LeaderError>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                acquired = asking => {
+                    acquired.map_err(|error| LeaderError::backend(Step::Claim, Some(name), error))
+                }
+                () = self.closing.cancelled() => Err(LeaderError::ShutDown),
+            }
+        })
     }
 
     /// As [`acquire`](Self::acquire), without waiting: `None` when this cannot be done, in which case nothing has been.
@@ -181,7 +231,7 @@ struct Grant {
 /// One attempt to be elected. Dropped before its end, it undoes what its claims may have done.
 struct Attempt<'a, S: LeaseStore> {
     engine: &'a Arc<Engine<S>>,
-    label: &'a Label,
+    label: Label,
     options: &'a LeaseOptions,
     runtime: Handle,
     claim: Claim,
@@ -204,37 +254,25 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     fn new(
         engine: &'a Arc<Engine<S>>,
         name: &LockName,
-        label: &'a Label,
         options: &'a LeaseOptions,
-        runtime: Handle,
-    ) -> Self {
-        let now = Instant::now();
-        Self {
+        begun: Instant,
+    ) -> Result<Self, LeaderError> {
+        Ok(Self {
             engine,
-            label,
+            label: Label::new(name, options),
             options,
-            runtime,
-            claim: engine.new_claim(name, options, now),
-            begun: now,
-            deadline: far_from(now, options.wait()),
+            runtime: engine.runtime()?,
+            claim: engine.new_claim(name, options, Instant::now()),
+            begun,
+            deadline: far_from(begun, options.wait()),
             uncertain: false,
-            last_sent: now,
+            last_sent: begun,
             freed: None,
-        }
-    }
-
-    async fn run(&mut self) -> Result<Acquisition, LeaderError> {
-        // What talks to the store is boxed: all who wait in a queue would have the whole of it in their own future.
-        let acquired = if self.options.wait().is_zero() {
-            Box::pin(self.ask_once()).await
-        } else {
-            self.stand().await
-        };
-        acquired.map_err(|error| LeaderError::backend(Step::Claim, Some(&self.claim.name), error))
+        })
     }
 
     /// Exactly one claim, past the queue: who does not wait takes nobody's place in it.
-    async fn ask_once(&mut self) -> Result<Acquisition, StoreError> {
+    async fn ask_once(mut self) -> Result<Acquisition, StoreError> {
         if let Some(until) = self.engine.courtesy.until(&self.claim.name) {
             tokio::time::sleep_until(until.min(self.limit())).await;
         }
@@ -244,24 +282,14 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         })
     }
 
-    /// Waits in the queue, and talks to the store as its first, or once the wait is over.
-    async fn stand(&mut self) -> Result<Acquisition, StoreError> {
-        let engine = self.engine;
-        let place = engine.queues.enter(&self.claim.name, self.claim.slots);
-        let queue = &place.queue;
-        match timeout_at(self.deadline, queue.talk.lock()).await {
-            Ok(talk) => Box::pin(self.talk(queue, talk)).await,
-            Err(_) => Box::pin(self.last_call(queue)).await,
-        }
-    }
-
-    /// Asks whenever that is worth it, for the last time at the deadline.
+    /// The first in the queue: asks whenever that is worth it, for the last time at the deadline.
     async fn talk(
-        &mut self,
+        mut self,
         queue: &Queue,
-        mut talk: MutexGuard<'_, Talk>,
+        _turn: SemaphorePermit<'_>,
     ) -> Result<Acquisition, StoreError> {
         let engine = self.engine;
+        let mut talk = queue.talk.lock().await;
         let name = self.claim.name.clone();
         let mut backoff = Backoff::of_a_step();
         loop {
@@ -302,7 +330,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                         if last || now >= self.deadline || hopeless {
                             return Err(error);
                         }
-                        engine.tell_asking_again(self.label, &error);
+                        engine.tell_asking_again(&self.label, &error);
                         tokio::time::sleep_until(self.deadline.min(now + backoff.take())).await;
                         continue;
                     }
@@ -312,7 +340,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                 .news(
                     &mut talk,
                     &engine.store,
-                    (&name, self.label),
+                    (&name, &self.label),
                     self.deadline,
                     engine.command_timeout,
                 )
@@ -322,7 +350,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
 
     /// The wait is over and this task never became the first in its queue. Its end must rest on an answer of about
     /// now: the last one the queue got, or, shared by all whose wait ends together, a claim of its own.
-    async fn last_call(&mut self, queue: &Queue) -> Result<Acquisition, StoreError> {
+    async fn last_call(mut self, queue: &Queue) -> Result<Acquisition, StoreError> {
         let limit = self.limit();
         let Ok(_turn) = timeout_at(limit, queue.last_call.acquire()).await else {
             return Err(StoreError::no_answer(self.engine.command_timeout));
@@ -442,7 +470,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
                 self.uncertain = false;
                 engine.abandon(
                     &self.claim.name,
-                    self.label,
+                    &self.label,
                     ended,
                     self.until(),
                     &self.runtime,
@@ -470,7 +498,7 @@ impl<S: LeaseStore> Drop for Attempt<'_, S> {
             let until = self.until();
             self.engine.abandon(
                 &self.claim.name,
-                self.label,
+                &self.label,
                 self.claim.token,
                 until,
                 &self.runtime,

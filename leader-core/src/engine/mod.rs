@@ -344,6 +344,7 @@ impl<S: LeaseStore> Engine<S> {
 
     fn begin_closing(&self) {
         self.is_closing.store(true, Ordering::Release);
+        self.queues.close();
         self.closing.cancel();
     }
 

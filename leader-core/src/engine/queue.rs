@@ -39,7 +39,7 @@ impl Queues {
         self.names.load(Ordering::Acquire) == 0
     }
 
-    pub(crate) fn enter(&self, name: &LockName, slots: u32) -> Place<'_> {
+    pub(crate) fn enter<'a>(&'a self, name: &'a LockName, slots: u32) -> Place<'a> {
         let mut by_name = self.lock();
         let queues = by_name.entry(name.clone()).or_default();
         let queue = if let Some((_, queue)) = queues.iter().find(|(of, _)| *of == slots) {
@@ -52,8 +52,15 @@ impl Queues {
         self.names.store(by_name.len(), Ordering::Release);
         Place {
             queues: self,
-            name: name.clone(),
+            name,
             queue,
+        }
+    }
+
+    /// Ends the waits in all queues there are.
+    pub(crate) fn close(&self) {
+        for (_, queue) in self.lock().values().flatten() {
+            queue.turn.close();
         }
     }
 
@@ -97,7 +104,7 @@ impl Queues {
 /// A task's place in a queue; left when dropped.
 pub(crate) struct Place<'a> {
     queues: &'a Queues,
-    name: LockName,
+    name: &'a LockName,
     pub(crate) queue: Arc<Queue>,
 }
 
@@ -106,11 +113,11 @@ impl Drop for Place<'_> {
         let mut by_name = self.queues.lock();
         // The map's own reference and this one: nobody else is in the queue.
         if Arc::strong_count(&self.queue) == 2
-            && let Some(queues) = by_name.get_mut(&self.name)
+            && let Some(queues) = by_name.get_mut(self.name)
         {
             queues.retain(|(_, queue)| !Arc::ptr_eq(queue, &self.queue));
             if queues.is_empty() {
-                by_name.remove(&self.name);
+                by_name.remove(self.name);
                 self.queues.names.store(by_name.len(), Ordering::Release);
             }
         }
@@ -118,7 +125,9 @@ impl Drop for Place<'_> {
 }
 
 pub(crate) struct Queue {
-    /// Held by the first in the queue. Tokio's mutex serves in the order of arrival.
+    /// Held by the first in the queue: one permit, in the order of arrival. Closed by a shutdown, which wakes them all.
+    pub(crate) turn: Semaphore,
+    /// For who has the turn.
     pub(crate) talk: tokio::sync::Mutex<Talk>,
     /// Held by those who ask at the end of their wait without ever having become the first: as many at a time as there
     /// are slots to be had.
@@ -162,6 +171,7 @@ impl Queue {
     fn new(slots: u32) -> Self {
         let (sender, hints) = hints();
         Self {
+            turn: Semaphore::new(1),
             talk: tokio::sync::Mutex::new(Talk {
                 full: None,
                 watching: None,
