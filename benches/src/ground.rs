@@ -26,12 +26,12 @@ pub(crate) fn one_thread() -> Outcome<Runtime> {
         .build()?)
 }
 
-/// fred's client with what everybody sets who cares for speed.
-pub(crate) async fn fred_client(url: &str) -> Outcome<Client> {
+/// fred's client; without delay is what everybody sets who cares for speed and sends one command at a time.
+pub(crate) async fn fred_client(url: &str, nodelay: bool) -> Outcome<Client> {
     let mut builder = Builder::from_config(Config::from_url(url)?);
     builder.with_connection_config(|connection| {
         connection.tcp = TcpConfig {
-            nodelay: Some(true),
+            nodelay: Some(nodelay),
             ..TcpConfig::default()
         };
     });

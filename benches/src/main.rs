@@ -5,6 +5,7 @@
 //! leader-benches --play P3 ARGS..            a second process of a figure, which the first one starts
 //! ```
 
+mod bare;
 mod figure;
 mod ground;
 mod p1;

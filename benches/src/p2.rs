@@ -43,15 +43,17 @@ async fn with(tasks: usize) -> Outcome<Vec<Reading>> {
     let ours = ours::connect(&url).await?;
     let raw = peers::Raw::connect(&url).await?;
     let set_nx = peers::SetNx::connect(&url).await?;
+    let by_fred = peers::RawByFred::connect(&url).await?;
     let rslock = peers::rslock(&url);
     let runs = RUNS / tasks;
-    let mut used = [[0.0; 2]; 4];
-    let rounds = Rounds::<4>::of(ROUNDS, async |which| {
+    let mut used = [[0.0; 2]; 5];
+    let rounds = Rounds::<5>::of(ROUNDS, async |which| {
         let (before, begun) = (cpu(pids)?, Instant::now());
         match which {
             0 => all(tasks, |task| ours::runs(ours.clone(), task, runs)).await?,
             1 => all(tasks, |task| peers::rslocks(rslock.clone(), task, runs)).await?,
             2 => all(tasks, |task| raw.clone().runs(task, runs)).await?,
+            3 => all(tasks, |task| by_fred.clone().runs(task, runs)).await?,
             _ => all(tasks, |task| set_nx.clone().runs(task, runs)).await?,
         }
         let (after, passed) = (cpu(pids)?, begun.elapsed());
@@ -62,12 +64,12 @@ async fn with(tasks: usize) -> Outcome<Vec<Reading>> {
         Ok::<_, Error>((tasks * runs) as f64 / passed.as_secs_f64())
     });
     let rounds = rounds.await?;
-    let names = ["of ours", "of rslock", "raw", "set nx"];
+    let names = ["of ours", "of rslock", "raw", "raw by fred", "set nx"];
     let each = names.iter().enumerate().map(|(which, name)| {
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
-        let [client, served] = used[which].map(|sum| sum / (ROUNDS * runs * tasks) as f64);
+        let [ours, theirs] = used[which].map(|sum| sum / (ROUNDS * runs * tasks) as f64);
         let thousands = rounds.median(which) / 1000.0;
-        format!("{thousands:.1} thousand {name} ({client:.1} and {served:.1} µs)")
+        format!("{thousands:.1} thousand {name} ({ours:.1} and {theirs:.1} µs)")
     });
     let note = format!(
         "runs per second, and processor time of client and server for each: {}",
@@ -89,8 +91,14 @@ async fn with(tasks: usize) -> Outcome<Vec<Reading>> {
             Goal::AtLeast(0.95),
         ),
         Reading::ratio(
-            format!("{tasks} tasks, to set nx"),
+            format!("{tasks} tasks, to raw by fred"),
             to(3),
+            "x raw by fred",
+            Goal::None,
+        ),
+        Reading::ratio(
+            format!("{tasks} tasks, to set nx"),
+            to(4),
             "x set nx",
             Goal::None,
         ),

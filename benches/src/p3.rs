@@ -4,16 +4,17 @@
 //! wait, and then leaves it to the other. While it leads it measures pings on the same client, one now and then: a
 //! client that was idle is slower than one that is busy, and a waiter is idle.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use leader_core::ElectorExt;
 use leader_redis::RedisElector;
 use leader_redis::fred::interfaces::ClientLike;
 use leader_tests::{Server, Worker};
 
+use crate::bare::{self, Socket};
 use crate::figure::{Figure, Goal, Outcome, Reading};
 use crate::ground::{fred_client, many_threads, monotonic, options, pings, second_process};
-use crate::rounds::{median, quantile};
+use crate::rounds::{median, micros, quantile};
 
 pub(crate) const FIGURE: Figure = Figure {
     id: "P3",
@@ -54,8 +55,73 @@ fn measure() -> Outcome<Vec<Reading>> {
         Ok(vec![
             Reading::ratio("p50", to_p50, "pings", Goal::AtMost(2.0)).note(note),
             Reading::ratio("p99", to_p99, "pings", Goal::AtMost(10.0)),
+            by_sockets()?,
         ])
     })
+}
+
+/// The floor of all that decides in these scripts: two threads with nothing but sockets, in the same rhythm.
+fn by_sockets() -> Outcome<Reading> {
+    let server = many_threads()?.block_on(Server::start());
+    let url = server.url();
+    let mut socket = Socket::connect(&url)?;
+    let [claim, release] = socket.load()?;
+    let mut waiter = Waiter {
+        channel: Socket::connect(&url)?,
+        commands: Socket::connect(&url)?,
+        claim: claim.clone(),
+        release: release.clone(),
+    };
+    waiter.channel.ask(&["SUBSCRIBE", &bare::channel(NAME)])?;
+    let (tell, begun) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || waiter.leads(&tell));
+    let (mut handed, mut pings) = (Vec::new(), Vec::new());
+    for number in 0..ROUNDS * TENURES {
+        let number = number as u64;
+        let slot = socket.claim(&claim, NAME, number)?;
+        std::thread::sleep(LED / 2);
+        let asked = Instant::now();
+        socket.ask(&["PING"])?;
+        pings.push(micros(asked.elapsed()));
+        std::thread::sleep(LED / 2);
+        let ended = Instant::now();
+        socket.release(&release, NAME, number, &slot)?;
+        let begun = begun.recv_timeout(LIMIT)?;
+        handed.push(micros(begun - ended));
+        // By then it has released.
+        std::thread::sleep(LEFT * 2);
+    }
+    // The waiter ends with its connection.
+    drop(server);
+    let _ = waiting.join();
+    let (p50, ping) = (median(handed.clone()), median(pings));
+    let floor = "p50, the same scripts by bare blocking sockets";
+    let reading = Reading::ratio(floor, p50 / ping, "pings of the same", Goal::None);
+    let p99 = quantile(handed, 0.99);
+    Ok(reading.note(format!("µs: p50 {p50:.0}, p99 {p99:.0}; a ping {ping:.0}")))
+}
+
+struct Waiter {
+    channel: Socket,
+    commands: Socket,
+    claim: String,
+    release: String,
+}
+
+impl Waiter {
+    /// Claims whenever a release of the other is told, says when it had it, and releases a moment later.
+    fn leads(&mut self, tell: &std::sync::mpsc::Sender<Instant>) -> Outcome {
+        for number in u64::MAX / 2.. {
+            self.channel.told()?;
+            let slot = self.commands.claim(&self.claim, NAME, number)?;
+            tell.send(Instant::now())?;
+            std::thread::sleep(LEFT);
+            self.commands.release(&self.release, NAME, number, &slot)?;
+            // Its own release.
+            self.channel.told()?;
+        }
+        Ok(())
+    }
 }
 
 /// How long each hand-over took, and pings, in microseconds.
@@ -105,7 +171,7 @@ fn play(args: &[&str]) -> Outcome {
         return Err("its argument is the URL".into());
     };
     many_threads()?.block_on(async {
-        let client = fred_client(url).await?;
+        let client = fred_client(url, true).await?;
         let elector = RedisElector::builder()
             .client(client.clone())
             .connect()

@@ -81,7 +81,11 @@ async fn load(pids: [u32; 2], time: Duration) -> Outcome<[f64; 2]> {
     let (before, begun) = (used()?, Instant::now());
     sleep(time).await;
     let (after, passed) = (used()?, begun.elapsed());
-    Ok([0, 1].map(|which| (after[which] - before[which]).div_duration_f64(passed)))
+    Ok([0, 1].map(|which| {
+        after[which]
+            .saturating_sub(before[which])
+            .div_duration_f64(passed)
+    }))
 }
 
 async fn lost(holder: &mut Worker) -> Outcome<f64> {

@@ -75,7 +75,7 @@ fn measure() -> Outcome<Vec<Reading>> {
 
 async fn round() -> Outcome<[f64; 7]> {
     let server = Server::start().await;
-    let client = fred_client(&server.url()).await?;
+    let client = fred_client(&server.url(), true).await?;
     let elector = RedisElector::builder()
         .client(client.clone())
         .connect()

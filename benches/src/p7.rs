@@ -34,7 +34,7 @@ fn measure() -> Outcome<Vec<Reading>> {
     many_threads()?.block_on(async {
         let server = Server::start().await;
         fill(&server).await?;
-        let client = fred_client(&server.url()).await?;
+        let client = fred_client(&server.url(), true).await?;
         let elector = RedisElector::builder().client(client.clone()).connect().await?;
         let ping = pings(&client, 1000).await?;
         let mut readings = Vec::new();

@@ -30,8 +30,8 @@ fn measure() -> Outcome<Vec<Reading>> {
     let root = fs::canonicalize(WORKSPACE)?;
     let leader = format!(
         "leader-core = {{ path = {:?} }}\nleader-redis = {{ path = {:?} }}\n{FRED}",
-        root.join("leader-core"),
-        root.join("leader-redis")
+        root.join("leader-core").to_string_lossy(),
+        root.join("leader-redis").to_string_lossy()
     );
     let crates = [("with-leader", leader.as_str()), ("with-fred", FRED)];
     for (name, dependencies) in crates {
@@ -99,5 +99,6 @@ fn build(dir: &Path) -> Outcome<(Duration, Duration)> {
     if !status.success() {
         return Err(format!("the build in {} ended with {status}", dir.display()).into());
     }
-    Ok((begun.elapsed(), cpu::used_by_children()? - before))
+    let used = cpu::used_by_children()?.saturating_sub(before);
+    Ok((begun.elapsed(), used))
 }

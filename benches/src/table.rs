@@ -27,7 +27,10 @@ impl Table {
              - **ping**: one `PING` and its answer on the same client.\n\
              - **raw**: the same two scripts, sent bare over the `redis` crate's multiplexed connection.\n\
              - **rslock**: that crate's lock and release. It has no fencing and no wake-up.\n\
-             - **set nx**: `SET NX PX` and a script that compares and deletes, by hand, over the same kind of connection.\n\n\
+             - **set nx**: `SET NX PX` and a script that compares and deletes, by hand, over the same kind of connection.\n\
+             - **raw by fred**, **the scripts alone**: the same two scripts, sent bare by the same client as ours.\n\
+             - **bare sockets**: the same two scripts over blocking sockets, without runtime or client library: the least that anything \
+             which decides in these scripts can take.\n\n\
              {}\n{self}",
             surroundings::lines()
         )

@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
         "clippy, tests in containers and with TLS",
         clippy_optional_tests,
     ),
+    ("benchmarks and the browser's tests", measuring),
     ("rustdoc", rustdoc),
     ("bans, licences and sources", deny),
     ("tests", tests),
@@ -112,6 +113,25 @@ fn clippy_optional_tests() -> Done {
         "--features",
         &features,
     ])
+}
+
+/// What is run by hand must not rot meanwhile: it is linted, and what the figures are reckoned with is tested.
+fn measuring() -> Done {
+    lint(&[
+        "--package",
+        "leader-benches",
+        "--package",
+        "leader-browser-tests",
+        "--all-targets",
+    ])?;
+    let mut tests = test::runner().command();
+    command::run(tests.args([
+        "--package",
+        "leader-benches",
+        "--no-default-features",
+        "--lib",
+        "--bins",
+    ]))
 }
 
 fn lint(scope: &[&str]) -> Done {

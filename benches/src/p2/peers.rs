@@ -8,21 +8,21 @@ use redis::aio::MultiplexedConnection;
 use redis::{Client, Script};
 use rslock::LockManager;
 
+use crate::bare::{self, ByFred, CLAIM, RELEASE};
 use crate::figure::Outcome;
+use crate::ground::fred_client;
 
-const CLAIM: &str = include_str!("../../../leader-redis/src/scripts/claim.lua");
-const RELEASE: &str = include_str!("../../../leader-redis/src/scripts/release.lua");
 const DELETE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 const LEASE: Duration = Duration::from_secs(60);
 
-/// Tokens of 32 digits as ours; each is another one.
+/// Each another one.
 #[derive(Clone, Default)]
 struct Tokens(Arc<AtomicU64>);
 
 impl Tokens {
     fn next(&self) -> String {
-        format!("{:032x}", self.0.fetch_add(1, Ordering::Relaxed))
+        bare::token(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -59,16 +59,29 @@ impl Raw {
             claim.arg(&token).arg(60_000_000).arg(1);
             let claim = claim.arg("peer:1:00000000");
             let said: String = claim.invoke_async(&mut self.connection).await?;
-            let slot = said
-                .strip_prefix("granted:")
-                .and_then(|rest| rest.split(':').next());
-            let slot = slot.ok_or_else(|| format!("a claim was answered {said}"))?;
             let mut release = self.release.key(&key);
-            let release = release.arg(&token).arg(slot);
+            let release = release.arg(&token).arg(bare::slot(&said)?);
             let said: String = release.invoke_async(&mut self.connection).await?;
-            if !said.starts_with("released:") {
-                return Err(format!("a release was answered {said}").into());
-            }
+            bare::check_released(&said)?;
+        }
+        Ok(())
+    }
+}
+
+/// The same by fred, with Nagle's algorithm as ours.
+#[derive(Clone)]
+pub(super) struct RawByFred(ByFred);
+
+impl RawByFred {
+    pub(super) async fn connect(url: &str) -> Outcome<Self> {
+        let client = fred_client(url, false).await?;
+        Ok(Self(ByFred::load(&client).await?))
+    }
+
+    pub(super) async fn runs(self, task: usize, runs: usize) -> Outcome {
+        let name = format!("fred:{task}");
+        for run in 0..runs {
+            self.0.run(&name, (task * runs + run) as u64).await?;
         }
         Ok(())
     }

@@ -135,7 +135,7 @@ impl Loop {
                 let run = this
                     .elector
                     .run_if_leader(name.as_str(), &this.options, body);
-                run.await.map(|led| led.map(|()| ()))
+                run.await
             });
             match run.await {
                 Ok(run) => self.note("panics that were lost", run),

@@ -44,11 +44,11 @@ pub(super) async fn all(
         ));
         async move { told.recv().await }
     };
-    let begun: Vec<_> = stream::iter((0..count).map(begin))
+    let granted: Vec<_> = stream::iter((0..count).map(begin))
         .buffer_unordered(AT_A_TIME)
         .collect()
         .await;
-    let held = begun.iter().flatten().count();
+    let held = granted.iter().flatten().count();
     assert_eq!(
         held,
         count,

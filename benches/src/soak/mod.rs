@@ -102,7 +102,7 @@ pub async fn run(plan: &Plan, heap: fn() -> u64) -> Soaked {
 
     let churn = churn::begin(&elector, &tally, &stop, plan.leak);
     let begun = Instant::now();
-    let mut samples = Vec::new();
+    let mut taken = Vec::new();
     let mut ticks = interval(plan.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
@@ -112,7 +112,7 @@ pub async fn run(plan: &Plan, heap: fn() -> u64) -> Soaked {
         let mut sample = sampler.take(begun.elapsed()).await;
         sample.note(&tally);
         println!("{}", report::line(&sample));
-        samples.push(sample);
+        taken.push(sample);
     }
     let seconds = begun.elapsed().as_secs_f64();
     let cores = sampler.cores_since(&held, begun.elapsed());
@@ -128,8 +128,8 @@ pub async fn run(plan: &Plan, heap: fn() -> u64) -> Soaked {
     elector.shutdown().await;
     let after = sampler.once_as_before(&before, REST).await;
 
-    let mut checks = verdict::flat(&samples);
-    checks.push(verdict::keys(&samples, plan.leases));
+    let mut checks = verdict::flat(&taken);
+    checks.push(verdict::keys(&taken, plan.leases));
     checks.extend(verdict::nothing_lost(&tally));
     checks.extend(verdict::nothing_left(&before, &after));
     Soaked {
@@ -140,7 +140,7 @@ pub async fn run(plan: &Plan, heap: fn() -> u64) -> Soaked {
         heap_per_lease: held.heap.saturating_sub(before.heap) / plan.leases.max(1) as u64,
         cores,
         counts: tally.all(),
-        samples,
+        samples: taken,
         checks,
     }
 }

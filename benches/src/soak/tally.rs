@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use leader_core::LeaderError;
+use leader_core::{LeaderError, LossReason};
 
 /// What happened so far. A clone is the same tally.
 #[derive(Clone, Default)]
@@ -26,12 +26,16 @@ impl Tally {
 
     pub(super) fn count_failure(&self, error: &LeaderError) {
         match error {
-            LeaderError::LeaseLost { reason, .. } => self.count(&format!("{LOST}{reason}")),
+            LeaderError::LeaseLost { reason, .. } => self.count_loss(*reason),
             LeaderError::Backend { step, kind, .. } => {
                 self.count(&format!("failed: {step}, {kind}"));
             }
             other => self.count(&format!("failed: {other}")),
         }
+    }
+
+    pub(super) fn count_loss(&self, reason: LossReason) {
+        self.count(&format!("{LOST}{reason}"));
     }
 
     pub(super) fn of(&self, what: &str) -> u64 {

@@ -125,10 +125,8 @@ mod tests {
 
     fn samples(of: impl Fn(f64, &mut Sample)) -> Vec<Sample> {
         let sample = |number: u32| {
-            let mut sample = Sample {
-                seconds: f64::from(number) * 5.0,
-                ..Sample::default()
-            };
+            let mut sample = Sample::default();
+            sample.seconds = f64::from(number) * 5.0;
             of(sample.seconds, &mut sample);
             sample
         };
@@ -163,11 +161,17 @@ mod tests {
         let of = |seconds: f64, sample: &mut Sample, lives: f64| {
             sample.once = seconds as u64 * 7;
             sample.given_up = seconds as u64 * 20;
-            sample.keys = 100 + sample.once + seconds.min(lives) as u64 * 20;
+            sample.keys = 1_000 + sample.once + seconds.min(lives) as u64 * 20;
         };
-        assert!(keys(&samples(|seconds, sample| of(seconds, sample, 60.0)), 100).holds);
-        assert!(!keys(&samples(|seconds, sample| of(seconds, sample, 600.0)), 100).holds);
-        assert!(!keys(&samples(|seconds, sample| of(seconds, sample, 60.0)), 20).holds);
+        assert!(keys(&samples(|seconds, sample| of(seconds, sample, 60.0)), 1_000).holds);
+        assert!(
+            !keys(
+                &samples(|seconds, sample| of(seconds, sample, 600.0)),
+                1_000
+            )
+            .holds
+        );
+        assert!(!keys(&samples(|seconds, sample| of(seconds, sample, 60.0)), 500).holds);
     }
 
     #[test]
@@ -175,11 +179,7 @@ mod tests {
         let tally = Tally::default();
         tally.count("runs");
         assert!(nothing_lost(&tally).iter().all(|check| check.holds));
-        tally.count_failure(&leader_core::LeaderError::LeaseLost {
-            name: leader_core::LockName::new("a").unwrap(),
-            fence: leader_core::FencingToken::new(1),
-            reason: leader_core::LossReason::Expired,
-        });
+        tally.count_loss(leader_core::LossReason::Expired);
         assert!(!nothing_lost(&tally).iter().all(|check| check.holds));
     }
 
