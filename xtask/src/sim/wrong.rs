@@ -123,7 +123,10 @@ pub(crate) const WRONG: &[Wrong] = &[
     Wrong {
         name: "run returns before its release",
         file: "leader-core/src/guard.rs",
-        changes: &[("    let _ = lease.end(now).await;\n", "    drop(lease);\n")],
+        changes: &[(
+            "Either::Left(lease.end(now).map(|_| concluded))",
+            "drop(lease);\n                Either::Left(ready(concluded).map(|it| it))",
+        )],
     },
     Wrong {
         name: "release given up after one try",
