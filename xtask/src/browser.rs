@@ -55,6 +55,19 @@ pub(crate) fn run(pictures: Pictures, args: &[&str]) -> Done {
     command::run(&mut tests)
 }
 
+/// One test of each kind: all of them take minutes.
+const IN_CI: [&str; 5] = [
+    "loads::it_loads_and_shows_its_candidates",
+    "settings::what_is_out_of_range_is_refused",
+    "candidates::a_frozen_leader_is_succeeded",
+    "stories::contention",
+    "ticks::each_plan_gives_the_table",
+];
+
+pub(crate) fn in_ci() -> Done {
+    run(Pictures::NotTaken, &IN_CI)
+}
+
 /// Finds a program or installs it, and says so.
 fn ensure(variable: &str, programs: &[&str], packages: &[&str]) -> Done {
     if let Some(asked) = env::var_os(variable).filter(|it| !it.is_empty()) {

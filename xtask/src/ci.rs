@@ -1,6 +1,7 @@
 //! `cargo xtask ci` and `cargo xtask audit`.
 
 use crate::bench;
+use crate::browser;
 use crate::chaos;
 use crate::command::{self, Done, cargo, say, succeeds};
 use crate::matrix::{self, Extent};
@@ -32,6 +33,7 @@ const STEPS: &[Step] = &[
     ("tests", tests),
     ("chaos, a minute of it", chaos::in_ci),
     ("cost of a poll", bench::show_poll),
+    ("the workbench in a browser", browser::in_ci),
     ("tests with TLS", tests_with_tls),
     ("tests on each server", tests_on_each_server),
 ];
