@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use leader_redis::fred::interfaces::ClientLike;
 use leader_redis::fred::prelude::Client;
@@ -95,6 +96,7 @@ impl Socket {
         let address = url.trim_start_matches("redis://").trim_end_matches('/');
         let write = TcpStream::connect(address)?;
         write.set_nodelay(true)?;
+        write.set_read_timeout(Some(Duration::from_secs(60)))?;
         let read = BufReader::new(write.try_clone()?);
         Ok(Self { read, write })
     }

@@ -33,6 +33,12 @@ const LEFT: Duration = Duration::from_millis(3);
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn measure() -> Outcome<Vec<Reading>> {
+    let mut readings = by_two_processes()?;
+    readings.push(by_sockets()?);
+    Ok(readings)
+}
+
+fn by_two_processes() -> Outcome<Vec<Reading>> {
     many_threads()?.block_on(async {
         let server = Server::start().await;
         let mut seen: [Vec<f64>; 4] = std::array::from_fn(|_| Vec::new());
@@ -55,7 +61,6 @@ fn measure() -> Outcome<Vec<Reading>> {
         Ok(vec![
             Reading::ratio("p50", to_p50, "pings", Goal::AtMost(2.0)).note(note),
             Reading::ratio("p99", to_p99, "pings", Goal::AtMost(10.0)),
-            by_sockets()?,
         ])
     })
 }
@@ -73,7 +78,7 @@ fn by_sockets() -> Outcome<Reading> {
         release: release.clone(),
     };
     waiter.channel.ask(&["SUBSCRIBE", &bare::channel(NAME)])?;
-    let (tell, begun) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::channel();
     let waiting = std::thread::spawn(move || waiter.leads(&tell));
     let (mut handed, mut pings) = (Vec::new(), Vec::new());
     for number in 0..ROUNDS * TENURES {
@@ -86,14 +91,14 @@ fn by_sockets() -> Outcome<Reading> {
         std::thread::sleep(LED / 2);
         let ended = Instant::now();
         socket.release(&release, NAME, number, &slot)?;
-        let begun = begun.recv_timeout(LIMIT)?;
+        // When the waiter led, and when it had released.
+        let (Ok(begun), Ok(_)) = (told.recv_timeout(LIMIT), told.recv_timeout(LIMIT)) else {
+            break;
+        };
         handed.push(micros(begun - ended));
-        // By then it has released.
-        std::thread::sleep(LEFT * 2);
+        std::thread::sleep(LEFT);
     }
-    // The waiter ends with its connection.
-    drop(server);
-    let _ = waiting.join();
+    waiting.join().map_err(|_| "the waiter panicked")??;
     let (p50, ping) = (median(handed.clone()), median(pings));
     let floor = "p50, the same scripts by bare blocking sockets";
     let reading = Reading::ratio(floor, p50 / ping, "pings of the same", Goal::None);
@@ -111,7 +116,9 @@ struct Waiter {
 impl Waiter {
     /// Claims whenever a release of the other is told, says when it had it, and releases a moment later.
     fn leads(&mut self, tell: &std::sync::mpsc::Sender<Instant>) -> Outcome {
-        for number in u64::MAX / 2.. {
+        for number in 0..ROUNDS * TENURES {
+            // No token of the other's.
+            let number = u64::MAX - number as u64;
             self.channel.told()?;
             let slot = self.commands.claim(&self.claim, NAME, number)?;
             tell.send(Instant::now())?;
@@ -119,6 +126,7 @@ impl Waiter {
             self.commands.release(&self.release, NAME, number, &slot)?;
             // Its own release.
             self.channel.told()?;
+            tell.send(Instant::now())?;
         }
         Ok(())
     }

@@ -72,6 +72,7 @@ impl Hold {
     }
 
     /// To be called once the body is gone: extension stops, the slot is given back, and only then there is a result.
+    /// Begins at the call; the future is what is left to wait for.
     pub(crate) fn conclude<T>(self, ended: Ended<T>) -> impl Future<Output = Concluded<T>> {
         match self {
             Self::Own(lease) => {
@@ -99,7 +100,7 @@ fn begin(tenure: &Tenure) -> Around {
 /// given back, and only then the result, or the body's panic.
 #[expect(
     clippy::manual_async_fn,
-    reason = "the future of an async function has room for each argument twice, and there may be thousands"
+    reason = "the future of an async function has room for each argument twice, and thousands of tasks may wait in it"
 )]
 pub(crate) fn run<F, Fut>(
     hold: Hold,
@@ -121,8 +122,8 @@ where
 /// A body in its span, or what it came to before it began.
 type Running<'a, F> = Either<Inside<Guarded<'a, Scoped<F>>>, Ready<Ended<<F as Future>::Output>>>;
 
-/// The body that `make` makes, under a lease. No async function, nor is what calls it: whatever is matched on across an
-/// `await` has room of its own in the future, and every task that waits to be elected would have it.
+/// The body that `make` makes, under a lease. A plain function: whatever an async one matches on across an `await` has room
+/// of its own in the future, which every task that waits to be elected would have as well.
 fn running<F, Fut>(hold: &Hold, make: F) -> Running<'_, Fut>
 where
     F: FnOnce(LeaseHandle) -> Fut,

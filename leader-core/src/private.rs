@@ -2,6 +2,8 @@
 
 pub use futures::Stream;
 
+use futures::FutureExt;
+use futures::future::Either;
 use std::borrow::Borrow;
 use std::convert::Infallible;
 use std::fmt;
@@ -124,14 +126,14 @@ pub async fn stand<E: Elector, O: Borrow<LeaseOptions>>(
 }
 
 impl Go {
-    pub async fn run<T, F, Fut>(self, make: F) -> Result<T, LeaderError>
+    pub fn run<T, F, Fut>(self, make: F) -> impl Future<Output = Result<T, LeaderError>>
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = T>,
     {
         match self.0 {
-            Some(hold) => guard::run(hold, |_| make()).await,
-            None => Ok(scope::without_lease(make).await),
+            Some(hold) => Either::Left(guard::run(hold, |_| make())),
+            None => Either::Right(scope::without_lease(make).map(Ok)),
         }
     }
 }

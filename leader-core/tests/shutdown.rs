@@ -45,7 +45,7 @@ async fn nobody_waits_for_one_in_front_who_is_not_polled() {
     closing.await.unwrap();
 }
 
-/// Also who comes while a queue is being closed, or after it.
+/// Whoever asks once it has begun is told so, and so is who waits.
 #[tokio::test(start_paused = true)]
 async fn who_comes_later_is_told_at_once() {
     let elector = LocalElector::new();

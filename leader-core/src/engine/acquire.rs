@@ -30,7 +30,7 @@ const SHARED: Duration = Duration::from_millis(50);
 impl<S: LeaseStore> Engine<S> {
     #[expect(
         clippy::manual_async_fn,
-        reason = "the future of an async function has room for each argument twice, and there may be thousands"
+        reason = "the future of an async function has room for each argument twice, and thousands of tasks may wait in it"
     )]
     pub(super) fn acquire<'a>(
         self: &'a Arc<Self>,
@@ -41,6 +41,7 @@ impl<S: LeaseStore> Engine<S> {
             if self.is_closing() {
                 return Err(LeaderError::ShutDown);
             }
+            // For the timers; the runtime itself is asked for again where it is needed, which saves keeping it.
             here()?;
             // Dropped last: a shutdown waits until the attempt has left what it has to undo to the background.
             let _under_way = self.tracker.token();
@@ -54,8 +55,8 @@ impl<S: LeaseStore> Engine<S> {
         }
     }
 
-    /// One attempt. Whoever waits in the queue has nothing in the future but a place there: the attempt itself is boxed,
-    /// and begins when there is something to ask.
+    /// One attempt. Whoever waits in the queue has nothing in the future but a place there: what asks the store is made,
+    /// in a box, when there is something to ask.
     #[expect(clippy::manual_async_fn, reason = "as for `acquire`")]
     fn stand<'a>(
         self: &'a Arc<Self>,
@@ -74,12 +75,15 @@ impl<S: LeaseStore> Engine<S> {
                 return Err(LeaderError::ShutDown);
             }
             let deadline = far_from(begun, options.wait());
-            let turn = timeout_at(deadline, place.queue.turn.acquire()).await;
+            let turn = match timeout_at(deadline, place.queue.turn.acquire()).await {
+                Ok(Ok(turn)) => Some(turn),
+                Ok(Err(_closed)) => return Err(LeaderError::ShutDown),
+                Err(_) => None,
+            };
             let attempt = Attempt::new(self, name, options, begun)?;
             let asking = match turn {
-                Ok(Ok(turn)) => self.unless_closing(name, attempt.talk(&place.queue, turn)),
-                Ok(Err(_closed)) => return Err(LeaderError::ShutDown),
-                Err(_) => self.unless_closing(name, attempt.last_call(&place.queue)),
+                Some(turn) => self.unless_closing(name, attempt.talk(&place.queue, turn)),
+                None => self.unless_closing(name, attempt.last_call(&place.queue)),
             };
             asking.await
         }
@@ -352,7 +356,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
     /// now: the last one the queue got, or, shared by all whose wait ends together, a claim of its own.
     async fn last_call(mut self, queue: &Queue) -> Result<Acquisition, StoreError> {
         let limit = self.limit();
-        let Ok(_turn) = timeout_at(limit, queue.last_call.acquire()).await else {
+        let Ok(_place) = timeout_at(limit, queue.last_call.acquire()).await else {
             return Err(StoreError::no_answer(self.engine.command_timeout));
         };
         // Of one slot, the first in the queue takes what is freed since an answer. Of several, it leaves the others.

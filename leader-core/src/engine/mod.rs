@@ -344,6 +344,7 @@ impl<S: LeaseStore> Engine<S> {
 
     fn begin_closing(&self) {
         self.is_closing.store(true, Ordering::Release);
+        // First, so that no turn that a shutdown frees goes to somebody who would ask the store once more.
         self.queues.close();
         self.closing.cancel();
     }

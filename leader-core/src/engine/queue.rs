@@ -59,8 +59,13 @@ impl Queues {
 
     /// Ends the waits in all queues there are.
     pub(crate) fn close(&self) {
-        for (_, queue) in self.lock().values().flatten() {
-            queue.turn.close();
+        let queues = self.lock();
+        let each = queues.values().flatten();
+        let turns: Vec<_> = each.map(|(_, queue)| queue.turn.clone()).collect();
+        // Not under the lock, which those who are woken need to leave.
+        drop(queues);
+        for turn in turns {
+            turn.close();
         }
     }
 
@@ -126,7 +131,7 @@ impl Drop for Place<'_> {
 
 pub(crate) struct Queue {
     /// Held by the first in the queue: one permit, in the order of arrival. Closed by a shutdown, which wakes them all.
-    pub(crate) turn: Semaphore,
+    pub(crate) turn: Arc<Semaphore>,
     /// For who has the turn.
     pub(crate) talk: tokio::sync::Mutex<Talk>,
     /// Held by those who ask at the end of their wait without ever having become the first: as many at a time as there
@@ -171,7 +176,7 @@ impl Queue {
     fn new(slots: u32) -> Self {
         let (sender, hints) = hints();
         Self {
-            turn: Semaphore::new(1),
+            turn: Arc::new(Semaphore::new(1)),
             talk: tokio::sync::Mutex::new(Talk {
                 full: None,
                 watching: None,

@@ -308,6 +308,7 @@ fn lead<W: ?Sized, S>(hold: Hold, make: impl FnOnce() -> Option<S>) -> Stage<W, 
 /// The inner stream is gone: lets go of the lease.
 fn end<W: ?Sized, S>(hold: Hold, ended: Ended<StreamOutcome>) -> Stage<W, S> {
     Stage::Ending {
-        ending: Box::pin(hold.conclude(ended)),
+        // Begun at its first poll: by then the inner stream's span is closed.
+        ending: Box::pin(async move { hold.conclude(ended).await }),
     }
 }
