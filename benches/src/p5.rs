@@ -153,12 +153,15 @@ fn play(args: &[&str]) -> Outcome {
         return Err("its argument is the URL".into());
     };
     many_threads()?.block_on(async {
-        let elector = RedisElector::connect(*url).await?;
-        let options = Arc::new(options(LIMIT)?);
+        let crowd = Arc::new(Crowd {
+            elector: RedisElector::connect(*url).await?,
+            options: options(LIMIT)?,
+            standing: Semaphore::new(0),
+        });
         // What the first half takes is also what there is once: the connection that hears of releases, and the runtime's
         // and the allocator's own. The second half takes what waiting takes.
-        let first = stand(&elector, &options, TASKS / 2).await?;
-        let all = stand(&elector, &options, TASKS / 2).await?;
+        let first = crowd.grow().await?;
+        let all = crowd.grow().await?;
         let taken = all
             .checked_sub(first)
             .ok_or("more tasks took less memory")?;
@@ -167,22 +170,32 @@ fn play(args: &[&str]) -> Outcome {
     })
 }
 
-/// So many tasks more begin to stand; answers how much memory the process has once they all wait.
-async fn stand(elector: &RedisElector, options: &Arc<LeaseOptions>, tasks: u32) -> Outcome<u64> {
-    let standing = Arc::new(Semaphore::new(0));
-    for _ in 0..tasks {
-        let (elector, options, standing) = (elector.clone(), options.clone(), standing.clone());
-        tokio::spawn(async move {
-            standing.add_permits(1);
-            let led = elector.run_if_leader(NAME, &options, |_| async {
-                println!("leading {}", monotonic());
-                tokio::time::sleep(LED).await;
+/// What its tasks share, so that each has a pointer of its own and nothing else.
+struct Crowd {
+    elector: RedisElector,
+    options: LeaseOptions,
+    standing: Semaphore,
+}
+
+impl Crowd {
+    /// Half of the tasks more begin to stand; answers how much memory the process has once they all wait.
+    async fn grow(self: &Arc<Self>) -> Outcome<u64> {
+        for _ in 0..TASKS / 2 {
+            let crowd = self.clone();
+            tokio::spawn(async move {
+                crowd.standing.add_permits(1);
+                let lead = crowd
+                    .elector
+                    .run_if_leader(NAME, &crowd.options, |_| async {
+                        println!("leading {}", monotonic());
+                        tokio::time::sleep(LED).await;
+                    });
+                lead.await
             });
-            led.await
-        });
+        }
+        // Each has begun to stand, and has stood in line when all others had their turn.
+        self.standing.acquire_many(TASKS / 2).await?.forget();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        Ok(memory::resident(std::process::id())?)
     }
-    // Each has begun to stand, and has stood in line when all others had their turn.
-    let _all = standing.acquire_many(tasks).await?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    Ok(memory::resident(std::process::id())?)
 }
