@@ -79,8 +79,7 @@ impl Lease {
     }
 
     /// Ends a tenure that was closed, by a look at the clock just `now`. One that was lost before is cleared away in the
-    /// background: there is nothing to wait for. Begins at the call; the
-    /// future is what is left to wait for.
+    /// background: there is nothing to wait for. Begins at the call; the future is what is left to wait for.
     pub(crate) fn end(mut self, now: Instant) -> impl Future<Output = Result<(), LeaderError>> {
         let tenure = self.tenure();
         tenure.note_let_go();

@@ -2,13 +2,14 @@
 
 pub use futures::Stream;
 
-use futures::FutureExt;
-use futures::future::Either;
 use std::borrow::Borrow;
 use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
+
+use futures::FutureExt;
+use futures::future::Either;
 
 use crate::elector::Elector;
 use crate::error::LeaderError;

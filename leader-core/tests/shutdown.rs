@@ -7,14 +7,16 @@ use futures::FutureExt;
 use leader_core::{ElectorExt, LeaderError, LeaseOptions, LocalElector};
 use tokio::time::Instant;
 
+fn patient() -> LeaseOptions {
+    let options = LeaseOptions::builder().wait(Duration::from_secs(60));
+    options.build().unwrap()
+}
+
 /// Whoever stands first in the queue may be a future that nobody polls any more: others do not wait for it.
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_one_in_front_who_is_not_polled() {
     let elector = LocalElector::new();
-    let options = LeaseOptions::builder()
-        .wait(Duration::from_secs(60))
-        .build();
-    let options = options.unwrap();
+    let options = patient();
     let lease = elector.try_acquire("x", &options).await.unwrap().unwrap();
 
     let mut first = Box::pin(elector.try_acquire("x", &options));
@@ -49,10 +51,7 @@ async fn nobody_waits_for_one_in_front_who_is_not_polled() {
 #[tokio::test(start_paused = true)]
 async fn who_comes_later_is_told_at_once() {
     let elector = LocalElector::new();
-    let options = LeaseOptions::builder()
-        .wait(Duration::from_secs(60))
-        .build();
-    let options = options.unwrap();
+    let options = patient();
     let _lease = elector.try_acquire("x", &options).await.unwrap().unwrap();
     let mut waiting = Box::pin(elector.try_acquire("x", &options));
     assert!(waiting.as_mut().now_or_never().is_none());
