@@ -94,13 +94,18 @@ pub(crate) fn extend(
         };
         let place = usize::try_from(number(place)?).unwrap_or(usize::MAX);
         let answer = place.checked_sub(1).and_then(|at| answers.get_mut(at));
-        *answer.ok_or_else(|| malformed(reply))? = not_extended(why, reply);
+        match answer {
+            // Each is told of once.
+            Some(answer) if *answer == Ok(ExtendReply::Extended) => {
+                *answer = not_extended(why, reply);
+            }
+            _ => return Err(malformed(reply)),
+        }
     }
-    // Each is told of once.
-    let told_of = answers
+    let not_told_of = answers
         .iter()
         .filter(|answer| **answer == Ok(ExtendReply::Extended));
-    if number(extended)? == told_of.count() as u64 {
+    if number(extended)? == not_told_of.count() as u64 {
         Ok(answers)
     } else {
         Err(malformed(reply))
