@@ -5,6 +5,7 @@
 //! options hold only for `custom`; the calls for scripts drop them (`clippy.toml` forbids those).
 
 mod acked;
+mod call;
 mod cluster;
 mod endpoint;
 mod incidents;
@@ -25,9 +26,11 @@ use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, EventInterface};
 use fred::types::config::Options;
 use fred::types::{ClusterHash, CustomCommand, Value};
+use futures::future::{Either, ready};
 use tokio::task::{AbortHandle, JoinHandle};
 
-pub(crate) use self::acked::{Acked, Call, Place, Wait};
+pub(crate) use self::acked::{Acked, Place, Wait};
+pub(crate) use self::call::{Call, Words};
 pub(crate) use self::endpoint::{Endpoint, Layout, Node};
 use self::incidents::{Despair, Mishaps};
 pub(crate) use self::incidents::{Incident, Incidents};
@@ -73,24 +76,6 @@ enum Visit {
     Owner,
     /// The node is about to get the slot, and another one said that it has the key already.
     Asking,
-}
-
-/// One argument of a script.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Arg<'a> {
-    Text(&'a str),
-    Bytes(&'a [u8]),
-    Number(u64),
-}
-
-impl From<Arg<'_>> for Value {
-    fn from(arg: Arg<'_>) -> Self {
-        match arg {
-            Arg::Text(text) => text.into(),
-            Arg::Bytes(bytes) => bytes.into(),
-            Arg::Number(number) => Self::Integer(i64::try_from(number).unwrap_or(i64::MAX)),
-        }
-    }
 }
 
 /// A connection to a server, which comes back by itself when it was lost.
@@ -210,42 +195,30 @@ impl Connection {
         Ok(Self::of(client, None, mishaps, terms))
     }
 
-    /// Runs a script on `keys`, the first of which decides the cluster slot.
-    pub(crate) async fn run(
+    /// Runs a script.
+    pub(crate) fn run(
         &self,
-        script: &Script,
-        keys: &[&str],
-        args: &[Arg<'_>],
-    ) -> Result<Reply, Failure> {
-        let limit = self.terms.limit;
-        self.run_as(Visit::Owner, script, keys, args, limit).await
+        script: &'static Script,
+        call: &Call,
+    ) -> impl Future<Output = Result<Reply, Failure>> + Send {
+        self.run_as(Visit::Owner, script, call, self.terms.limit)
     }
 
     async fn run_as(
         &self,
         visit: Visit,
-        script: &Script,
-        keys: &[&str],
-        args: &[Arg<'_>],
+        script: &'static Script,
+        call: &Call,
         limit: Duration,
     ) -> Result<Reply, Failure> {
-        let request = |script: &str| {
-            let mut all: Vec<Value> = Vec::with_capacity(2 + keys.len() + args.len());
-            all.push(script.into());
-            all.push(Arg::Number(keys.len() as u64).into());
-            all.extend(keys.iter().map(|key| Value::from(*key)));
-            all.extend(args.iter().map(|arg| Value::from(*arg)));
-            all
-        };
-        let key = keys.first().copied().unwrap_or_default();
         let asked = Instant::now();
-        let digest = request(script.digest());
-        let answer = match self.send("EVALSHA", key, digest, visit, limit).await {
+        let digest = call.of(script.digest());
+        let answer = match self.send("EVALSHA", call.key(), digest, visit, limit).await {
             // After a restart or `SCRIPT FLUSH`. The server remembers the script from then on.
             Err(failure) if failure.is_unknown_script() => {
                 let rest = limit.saturating_sub(asked.elapsed());
-                let source = request(script.source());
-                self.send("EVAL", key, source, visit, rest).await
+                let source = call.of(script.source());
+                self.send("EVAL", call.key(), source, visit, rest).await
             }
             answer => answer,
         };
@@ -266,13 +239,14 @@ impl Connection {
         limit: Duration,
     ) -> Result<Reply, Failure> {
         let args = vec![key.into(), field.into()];
+        let key = key.as_bytes();
         self.send("HGET", key, args, visit, limit).await
     }
 
     /// Asks for a sign of life.
     pub(crate) async fn ping(&self) -> Result<(), Failure> {
         let limit = self.terms.limit;
-        let pong = self.send("PING", "", Vec::new(), Visit::Owner, limit);
+        let pong = self.send("PING", &[], Vec::new(), Visit::Owner, limit);
         is_pong(&pong.await?)
     }
 
@@ -280,27 +254,29 @@ impl Connection {
     pub(crate) async fn info(&self, section: &'static str) -> Result<Reply, Failure> {
         let args = vec![section.into()];
         let limit = self.terms.limit;
-        self.send("INFO", "", args, Visit::Owner, limit).await
+        self.send("INFO", &[], args, Visit::Owner, limit).await
     }
 
     /// Which nodes have which slots, by this one's account.
     async fn slots(&self) -> Result<Reply, Failure> {
         let args = vec!["SLOTS".into()];
         let limit = self.terms.limit;
-        self.send("CLUSTER", "", args, Visit::Owner, limit).await
+        self.send("CLUSTER", &[], args, Visit::Owner, limit).await
     }
 
     /// Sends a command within `limit`. It is seen through when the caller goes: fred keeps a command that it could not
     /// send yet until its time is over, and only who still waits then tells fred that it is.
-    async fn send(
-        &self,
+    fn send<'a>(
+        &'a self,
         name: &'static str,
-        key: &str,
+        key: &[u8],
         args: Vec<Value>,
         visit: Visit,
         limit: Duration,
-    ) -> Result<Reply, Failure> {
-        self.refuse_if_lost()?;
+    ) -> impl Future<Output = Result<Reply, Failure>> + Send + use<'a> {
+        if let Err(failure) = self.refuse_if_lost() {
+            return Either::Left(ready(Err(failure)));
+        }
         // Of interest on a cluster only.
         let hash = match self.layout {
             Layout::Cluster => ClusterHash::Custom(slot_of(key)),
@@ -309,7 +285,8 @@ impl Connection {
         let command = CustomCommand::new_static(name, hash, false);
         let options = self.options(limit);
         let client = self.client.clone();
-        let work = async move {
+        // Made in its place: a future of fred's is some kilobytes, and would be moved there.
+        let work = Box::write(Box::new_uninit(), async move {
             match visit {
                 Visit::Owner => {
                     let client = client.with_options(&options);
@@ -324,16 +301,16 @@ impl Connection {
                     pipeline.last::<Value>().await
                 }
             }
-        };
-        let answer = match self
-            .unless_given_up(self.terms.lodging.see_through(work))
-            .await
-        {
-            Ok(value) => Ok(value.into()),
-            Err(error) => Err(self.failure(&error)),
-        };
-        self.note(&answer);
-        answer
+        });
+        let work = self.terms.lodging.see_through(Box::into_pin(work));
+        Either::Right(async move {
+            let answer = match self.unless_given_up(work).await {
+                Ok(value) => Ok(value.into()),
+                Err(error) => Err(self.failure(&error)),
+            };
+            self.note(&answer);
+            answer
+        })
     }
 
     /// What is sent while a connection is lost waits behind fred's order to come back, for as long as that takes, and
@@ -500,8 +477,8 @@ impl Connection {
 }
 
 /// The cluster slot of a key or a channel.
-fn slot_of(key: &str) -> u16 {
-    fred::util::redis_keyslot(key.as_bytes())
+fn slot_of(key: &[u8]) -> u16 {
+    fred::util::redis_keyslot(key)
 }
 
 fn is_pong(reply: &Reply) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use leader_core::FencingToken;
 use leader_core::fencing::{FencedError, FencedResource, StaleFence};
 use leader_core::store::StoreError;
 
-use crate::client::Arg;
+use crate::client::Words;
 use crate::reply::{self, FencedSet};
 use crate::script::{FENCED_GET, FENCED_SET};
 use crate::store::RedisStore;
@@ -125,9 +125,13 @@ impl FencedKey {
         value: &[u8],
         lives: u64,
     ) -> Result<(), FencedError<StoreError>> {
-        let (digits, lives) = (fence.get().to_string(), lives.to_string());
-        let args = [Arg::Text(&digits), Arg::Bytes(value), Arg::Text(&lives)];
-        let answer = self.store.run_for_value(&FENCED_SET, &self.key, &args);
+        let mut call = Words::on(1);
+        call.push(&self.key);
+        call.push_number(fence.get());
+        call.push(value);
+        call.push_number(lives);
+        let call = call.call();
+        let answer = self.store.run_for_value(&FENCED_SET, &self.key, &call);
         let answer = answer.await.map_err(FencedError::Resource)?;
         match reply::fenced_set(&answer) {
             Ok(FencedSet::Written) => Ok(()),
@@ -151,7 +155,10 @@ impl FencedKey {
     ///
     /// Reading changes nothing.
     pub async fn get(&self) -> Result<Option<FencedValue>, StoreError> {
-        let answer = self.store.run_for_value(&FENCED_GET, &self.key, &[]);
+        let mut call = Words::on(1);
+        call.push(&self.key);
+        let call = call.call();
+        let answer = self.store.run_for_value(&FENCED_GET, &self.key, &call);
         let value = reply::fenced_get(&answer.await?);
         value.map_err(|oddity| self.store.value_error(&self.key, oddity))
     }

@@ -33,7 +33,12 @@ impl Keys {
 
     /// The key of the name's record.
     pub(crate) fn record(&self, name: &LockName) -> String {
-        format!("{}:{{{name}}}:lease", self.prefix)
+        self.record_parts(name).concat()
+    }
+
+    /// As [`record`](Self::record), for where it is written at once.
+    pub(crate) fn record_parts<'a>(&'a self, name: &'a LockName) -> [&'a str; 4] {
+        [&self.prefix, ":{", name.as_str(), "}:lease"]
     }
 
     /// The channel on which the name's releases are told. Scripts know it by the record's key, as they do the others.

@@ -11,7 +11,7 @@ use leader_core::store::{Hint, HintSender, Hints, StoreError, hints};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::client::Arg;
+use crate::client::Words;
 use crate::reply;
 use crate::script::OBSERVE;
 use crate::store::{Inner, micros};
@@ -63,8 +63,10 @@ impl Drop for Observation {
 
 /// Whether it was observed until now.
 async fn say_observed(inner: &Inner, key: &str) -> Result<bool, StoreError> {
-    let args = [Arg::Number(micros(LIVES))];
-    let answer = inner.commands.run(&OBSERVE, &[key], &args).await;
+    let mut call = Words::on(1);
+    call.push(key);
+    call.push_number(micros(LIVES));
+    let answer = inner.commands.run(&OBSERVE, &call.call()).await;
     answer
         .and_then(|answer| Ok(reply::observe(&answer)?))
         .map_err(|failure| inner.error(key, failure))

@@ -50,13 +50,16 @@ impl Lodging {
 
     /// Runs `work` to its end even when the caller loses interest in the answer: in the caller's task, which saves
     /// waking another one, but with the timers of this runtime, on which it goes on.
-    pub(crate) fn see_through<T, W>(&self, work: W) -> impl Future<Output = T> + Send + use<T, W>
+    pub(crate) fn see_through<T, W>(
+        &self,
+        work: Pin<Box<W>>,
+    ) -> impl Future<Output = T> + Send + use<T, W>
     where
         T: Send + 'static,
         W: Future<Output = T> + Send + 'static,
     {
         SeenThrough {
-            work: Some(Box::pin(work)),
+            work: Some(work),
             handle: self.handle.clone(),
         }
     }
@@ -122,7 +125,7 @@ mod tests {
         let (lodging, _own) = Lodging::own().unwrap();
         for lodging in [Lodging::of_caller().unwrap(), lodging] {
             let (bell, rung) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
-            let work = lodging.see_through(ring(bell.clone(), rung.clone()));
+            let work = lodging.see_through(Box::pin(ring(bell.clone(), rung.clone())));
             // Polled once, then dropped.
             let dropped = tokio::time::timeout(Duration::ZERO, work).await;
             assert!(dropped.is_err());

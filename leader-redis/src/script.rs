@@ -34,7 +34,7 @@ impl Script {
     }
 
     /// The digest, for `EVALSHA`.
-    pub(crate) fn digest(&self) -> &str {
+    pub(crate) fn digest(&'static self) -> &'static str {
         self.digest.get_or_init(|| sha1(self.source))
     }
 }

@@ -15,7 +15,7 @@ use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
-use crate::client::{Arg, Call, Link};
+use crate::client::{Call, Link, Words};
 use crate::clock::Clock;
 use crate::connect::Home;
 use crate::fault::Failure;
@@ -116,11 +116,11 @@ impl RedisStore {
     /// Runs a script on a key of the application's.
     pub(crate) async fn run_for_value(
         &self,
-        script: &Script,
+        script: &'static Script,
         key: &str,
-        args: &[Arg<'_>],
+        call: &Call,
     ) -> Result<Reply, StoreError> {
-        let answer = self.inner.commands.run(script, &[key], args).await;
+        let answer = self.inner.commands.run(script, call).await;
         answer.map_err(|failure| self.value_error(key, failure))
     }
 
@@ -153,34 +153,37 @@ impl Inner {
     }
 
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
-        let key = self.keys.record(&claim.name);
-        let token = claim.token.to_hex();
-        let slot = claim.slot.map(|slot| slot.to_string());
-        let args = [
-            Arg::Text(&token),
-            Arg::Number(micros(claim.lease)),
-            Arg::Number(u64::from(claim.slots.max(1))),
-            Arg::Text(claim.node_id.as_str()),
-            Arg::Number(claim.at_least.get()),
-            Arg::Text(slot.as_deref().unwrap_or_default()),
-            Arg::Text(self.tell()),
-            Arg::Number(claim.proposed.get()),
-            Arg::Number(micros(REACH)),
-        ];
-        let plain = slot.is_none()
-            && claim.at_least == Revision::default()
-            && claim.proposed == Revision::default()
-            && !self.commands.has_slots();
-        let args = if plain { &args[..4] } else { &args };
-        let answer = self.commands.run(&CLAIM, &[&key], args).await;
+        let call = self.claiming(claim);
+        let answer = self.commands.run(&CLAIM, &call).await;
         let (reply, time) = answer
             .map(reply::split_time)
             .and_then(|(answer, time)| Ok((reply::claim(&answer, claim.slots.max(1))?, time)))
-            .map_err(|failure| self.error(&key, failure))?;
+            .map_err(|failure| self.error(&self.keys.record(&claim.name), failure))?;
         if let ClaimReply::Granted { fence, .. } = &reply {
             self.clock.note(time.unwrap_or(fence.get()));
         }
         Ok(reply)
+    }
+
+    fn claiming(&self, claim: &Claim) -> Call {
+        let mut call = Words::on(1);
+        call.push_parts(self.keys.record_parts(&claim.name));
+        call.push_token(claim.token);
+        call.push_number(micros(claim.lease));
+        call.push_number(claim.slots.max(1));
+        call.push(claim.node_id.as_str());
+        let plain = claim.slot.is_none()
+            && claim.at_least == Revision::default()
+            && claim.proposed == Revision::default()
+            && !self.commands.has_slots();
+        if !plain {
+            call.push_number(claim.at_least.get());
+            call.push_slot(claim.slot);
+            call.push(self.tell());
+            call.push_number(claim.proposed.get());
+            call.push_number(micros(REACH));
+        }
+        call.call()
     }
 
     /// A grant counts once replicas have acknowledged it; until then the slot is only kept from others.
@@ -211,18 +214,14 @@ impl Inner {
         batch: &[Extension],
         limit: Duration,
     ) -> Vec<Result<ExtendReply, StoreError>> {
-        let keys: Vec<String> = batch.iter().map(|e| self.keys.record(&e.name)).collect();
-        let groups = self.commands.groups(&keys);
+        let keys = batch.iter().map(|e| self.keys.record(&e.name));
+        let groups = self.commands.groups(keys);
         if let [_] = groups.as_slice() {
-            return self.extend_group(batch.iter(), &keys, limit).await;
+            return self.extend_group(batch.iter(), limit).await;
         }
         let each = groups.iter().map(async |group| {
-            let keys: Vec<String> = group.iter().map(|at| keys[*at].clone()).collect();
             let extensions = group.iter().map(|at| &batch[*at]);
-            (
-                group,
-                self.extend_group(extensions, &keys, limit).boxed().await,
-            )
+            (group, self.extend_group(extensions, limit).boxed().await)
         });
         let mut answers: Vec<Option<Result<ExtendReply, StoreError>>> = vec![None; batch.len()];
         for (group, replies) in join_all(each).await {
@@ -236,73 +235,67 @@ impl Inner {
 
     async fn extend_group(
         &self,
-        group: impl Iterator<Item = &Extension> + Clone,
-        keys: &[String],
+        group: impl ExactSizeIterator<Item = &Extension> + Clone,
         limit: Duration,
     ) -> Vec<Result<ExtendReply, StoreError>> {
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let tokens: Vec<String> = group.clone().map(|e| e.token.to_hex()).collect();
-        let wishes: Vec<String> = group
-            .map(|e| format!("{} {}", e.slot, micros(e.lease)))
-            .collect();
-        let each = tokens.iter().zip(&wishes);
-        let args: Vec<Arg<'_>> = each
-            .flat_map(|(token, wish)| [Arg::Text(token), Arg::Text(wish)])
-            .collect();
+        let call = self.extending(group.clone());
         let (answer, acknowledged) = match &self.acks {
-            None => (self.commands.run(&EXTEND, &keys, &args).await, Ok(())),
-            Some(acks) => {
-                let answer = acks.extend(Call::new(&keys, &args));
-                match tokio::time::timeout(limit, answer).await {
-                    Ok(Answer {
-                        reply,
-                        acknowledged,
-                    }) => (reply, acknowledged),
-                    Err(_) => (Err(Failure::NoAnswer(limit)), Ok(())),
-                }
-            }
+            None => (self.commands.run(&EXTEND, &call).await, Ok(())),
+            Some(acks) => match tokio::time::timeout(limit, acks.extend(call)).await {
+                Ok(Answer {
+                    reply,
+                    acknowledged,
+                }) => (reply, acknowledged),
+                Err(_) => (Err(Failure::NoAnswer(limit)), Ok(())),
+            },
         };
-        let answers = answer.and_then(|answer| Ok(reply::extend(&answer, keys.len())?));
+        let answers = answer.and_then(|answer| Ok(reply::extend(&answer, group.len())?));
+        let key = |extension: &Extension| self.keys.record(&extension.name);
         let answers = match answers {
             Ok(answers) => answers,
             Err(failure) => {
                 // All are refused alike.
                 let denied = failure.kind() == BackendKind::Denied;
-                let key = keys.first().copied().filter(|_| denied);
-                return vec![Err(failure.at(&self.address, key)); keys.len()];
+                let key = group.clone().next().filter(|_| denied).map(key);
+                return vec![Err(failure.at(&self.address, key.as_deref())); group.len()];
             }
         };
-        let each = answers.into_iter().zip(&keys);
-        each.map(|(answer, key)| match answer {
+        let each = answers.into_iter().zip(group);
+        each.map(|(answer, extension)| match answer {
             Ok(ExtendReply::Extended) => match &acknowledged {
                 Ok(()) => Ok(ExtendReply::Extended),
                 Err(failure) => Err(failure.at(&self.address, None)),
             },
             Ok(reply) => Ok(reply),
-            Err(oddity) => Err(self.error(key, Failure::from(oddity).within(&EXTEND))),
+            Err(oddity) => {
+                let failure = Failure::from(oddity).within(&EXTEND);
+                Err(self.error(&key(extension), failure))
+            }
         })
         .collect()
     }
 
+    fn extending<'a>(&self, group: impl ExactSizeIterator<Item = &'a Extension> + Clone) -> Call {
+        let mut call = Words::on(group.len());
+        for extension in group.clone() {
+            call.push_parts(self.keys.record_parts(&extension.name));
+        }
+        for extension in group {
+            call.push_token(extension.token);
+            call.push_pair(extension.slot, micros(extension.lease));
+        }
+        call.call()
+    }
+
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
-        let key = self.keys.record(&release.name);
+        let call = self.releasing(release);
+        let answer = self.commands.run(&RELEASE, &call).await;
+        let key = || self.keys.record(&release.name);
         let channel = || self.keys.channel(&release.name);
-        let token = release.token.to_hex();
-        let slot = release.slot.map(|slot| slot.to_string());
-        let args = [
-            Arg::Text(&token),
-            Arg::Text(slot.as_deref().unwrap_or_default()),
-            Arg::Number(micros(release.keep)),
-            Arg::Number(release.mark.map_or(0, |mark| micros(mark).max(1))),
-            Arg::Text(self.tell()),
-        ];
-        let plain = release.keep.is_zero() && release.mark.is_none() && !self.commands.has_slots();
-        let args = if plain { &args[..2] } else { &args };
-        let answer = self.commands.run(&RELEASE, &[&key], args).await;
         let (released, time) = answer
             .map(reply::split_time)
             .and_then(|(answer, time)| Ok((reply::release(&answer)?, time)))
-            .map_err(|failure| self.error(&key, failure))?;
+            .map_err(|failure| self.error(&key(), failure))?;
         let Released { reply, untold } = released;
         if let ReleaseReply::Released { revision, .. } = &reply
             && untold.is_none()
@@ -312,7 +305,7 @@ impl Inner {
         if let Some(words) = untold
             && !self.cannot_tell.swap(true, Ordering::Relaxed)
         {
-            let error = self.error(&key, Failure::Refused(words).within(&RELEASE));
+            let error = self.error(&key(), Failure::Refused(words).within(&RELEASE));
             tracing::warn!(channel = %channel(), %error, "releases cannot be told: waiters are not woken before leases end");
         }
         Ok(match reply {
@@ -326,6 +319,20 @@ impl Inner {
             },
             reply => reply,
         })
+    }
+
+    fn releasing(&self, release: &Release) -> Call {
+        let mut call = Words::on(1);
+        call.push_parts(self.keys.record_parts(&release.name));
+        call.push_token(release.token);
+        call.push_slot(release.slot);
+        let plain = release.keep.is_zero() && release.mark.is_none() && !self.commands.has_slots();
+        if !plain {
+            call.push_number(micros(release.keep));
+            call.push_number(release.mark.map_or(0, |mark| micros(mark).max(1)));
+            call.push(self.tell());
+        }
+        call.call()
     }
 
     /// The command by which scripts tell of releases.
@@ -415,7 +422,9 @@ impl LeaseStore for RedisStore {
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
         let inner = &*self.inner;
         let key = inner.keys.record(name);
-        let answer = inner.commands.run(&INSPECT, &[&key], &[]).await;
+        let mut call = Words::on(1);
+        call.push(&key);
+        let answer = inner.commands.run(&INSPECT, &call.call()).await;
         answer
             .and_then(|answer| Ok(reply::inspect(&answer)?))
             .map_err(|failure| inner.error(&key, failure))
@@ -424,15 +433,11 @@ impl LeaseStore for RedisStore {
     async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
         let inner = &*self.inner;
         let key = inner.keys.record(name);
-        let channel = inner.keys.channel(name);
-        let answer = inner
-            .commands
-            .run(
-                &EVICT,
-                &[&key],
-                &[Arg::Text(&channel), Arg::Text(inner.tell())],
-            )
-            .await;
+        let mut call = Words::on(1);
+        call.push(&key);
+        call.push(inner.keys.channel(name));
+        call.push(inner.tell());
+        let answer = inner.commands.run(&EVICT, &call.call()).await;
         answer
             .and_then(|answer| Ok(reply::evict(&answer)?))
             .map_err(|failure| inner.error(&key, failure))

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::backoff::Backoff;
 use super::meter::Held;
 use super::queue::{Full, Queue};
-use super::tenure::{BoxFuture, Tenure, Times, kept, validity};
+use super::tenure::{BoxFuture, Tenure, Times, in_place, kept, validity};
 use super::{Engine, far_from, here};
 use crate::error::{BackendKind, LeaderError, Step};
 use crate::event::TenureId;
@@ -67,7 +67,8 @@ impl<S: LeaseStore> Engine<S> {
             let begun = Instant::now();
             if options.wait().is_zero() {
                 let attempt = Attempt::new(self, name, options, begun)?;
-                return self.unless_closing(name, attempt.ask_once()).await;
+                let asking = in_place(|| attempt.ask_once());
+                return self.unless_closing(name, asking).await;
             }
             let place = self.queues.enter(name, options.slots());
             // Looked for after entering: a shutdown closes the queues that it finds.
@@ -82,28 +83,26 @@ impl<S: LeaseStore> Engine<S> {
             };
             let attempt = Attempt::new(self, name, options, begun)?;
             let asking = match turn {
-                Some(turn) => self.unless_closing(name, attempt.talk(&place.queue, turn)),
-                None => self.unless_closing(name, attempt.last_call(&place.queue)),
+                Some(turn) => in_place(|| attempt.talk(&place.queue, turn)),
+                None => in_place(|| attempt.last_call(&place.queue)),
             };
-            asking.await
+            self.unless_closing(name, asking).await
         }
     }
 
     /// What talks to the store, as long as no shutdown begins.
-    fn unless_closing<'a>(
-        self: &'a Arc<Self>,
-        name: &'a LockName,
-        asking: impl Future<Output = Result<Acquisition, StoreError>> + Send + 'a,
-    ) -> BoxFuture<'a, Result<Acquisition, LeaderError>> {
-        Box::pin(async move {
-            tokio::select! {
-                biased;
-                acquired = asking => {
-                    acquired.map_err(|error| LeaderError::backend(Step::Claim, Some(name), error))
-                }
-                () = self.closing.cancelled() => Err(LeaderError::ShutDown),
+    async fn unless_closing(
+        &self,
+        name: &LockName,
+        asking: BoxFuture<'_, Result<Acquisition, StoreError>>,
+    ) -> Result<Acquisition, LeaderError> {
+        tokio::select! {
+            biased;
+            acquired = asking => {
+                acquired.map_err(|error| LeaderError::backend(Step::Claim, Some(name), error))
             }
-        })
+            () = self.closing.cancelled() => Err(LeaderError::ShutDown),
+        }
     }
 
     /// As [`acquire`](Self::acquire), without waiting: `None` when this cannot be done, in which case nothing has been.
@@ -419,7 +418,7 @@ impl<'a, S: LeaseStore> Attempt<'a, S> {
         self.last_sent = sent;
         let limit = limit.min(sent + command_timeout);
         // Boxed, as is a watch: all who wait in a queue would have the whole of it in their own future.
-        let claim = Box::pin(engine.store.claim(&self.claim));
+        let claim = in_place(|| engine.store.claim(&self.claim));
         let Ok(reply) = timeout_at(limit, claim).await else {
             return Err(StoreError::no_answer(limit - sent));
         };

@@ -53,8 +53,8 @@ use self::queue::Queues;
 use self::settlements::Settlements;
 pub(crate) use self::tell::quietly;
 pub use self::tenure::BoxFuture;
-use self::tenure::Steward;
 pub(crate) use self::tenure::{Phase, Tenure, kept};
+use self::tenure::{Steward, in_place};
 use crate::elector::{Elector, ElectorId};
 use crate::error::{LeaderError, LossReason, Step};
 use crate::event::{EventHub, Events};
@@ -401,7 +401,7 @@ impl<S: LeaseStore> Steward for Engine<S> {
         self: Arc<Self>,
         tenure: Arc<Tenure>,
     ) -> BoxFuture<'static, Result<(), LeaderError>> {
-        Box::pin(async move { self.end(&tenure).await })
+        in_place(move || async move { self.end(&tenure).await })
     }
 
     fn release_now(&self, tenure: &Arc<Tenure>, now: Instant) -> Option<Result<(), LeaderError>> {

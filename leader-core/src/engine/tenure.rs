@@ -23,6 +23,16 @@ use crate::token::Token;
 /// A boxed future that can be sent to another thread.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// A future that is made where it then stays. Those that talk to a store have a kilobyte and more, which would be moved
+/// into the box, and before that into whatever is called to box them.
+pub(super) fn in_place<'a, F>(make: impl FnOnce() -> F) -> BoxFuture<'a, F::Output>
+where
+    F: Future<Output: Send> + Send + 'a,
+{
+    let future: Box<F> = Box::write(Box::new_uninit(), make());
+    Box::into_pin(future)
+}
+
 /// How long a candidate may rely on a lease of `lease`, counted from before the request was sent: the drift that two
 /// clocks may have against each other, 1 % of the lease, and 2 ms for their granularity, are taken off. This is
 /// Redlock's reckoning.

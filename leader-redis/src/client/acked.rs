@@ -11,38 +11,10 @@ use fred::interfaces::ClientLike;
 use fred::types::{ClusterHash, CustomCommand, Value};
 
 use super::settings::options;
-use super::{Arg, Connection, Visit, slot_of};
+use super::{Call, Connection, Visit, slot_of};
 use crate::fault::Failure;
 use crate::reply::Reply;
 use crate::script::Script;
-
-/// What a script is to be run on.
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    slot: u16,
-    args: Vec<Value>,
-}
-
-impl Call {
-    /// On `keys`, the first of which decides the cluster slot.
-    pub(crate) fn new(keys: &[&str], args: &[Arg<'_>]) -> Self {
-        let first = keys.first().copied().unwrap_or_default();
-        let count = Value::from(Arg::Number(keys.len() as u64));
-        let keys = keys.iter().map(|key| Value::from(*key));
-        let args = args.iter().map(|arg| Value::from(*arg));
-        Self {
-            slot: slot_of(first),
-            args: [count].into_iter().chain(keys).chain(args).collect(),
-        }
-    }
-
-    fn of(&self, script: &str) -> Vec<Value> {
-        let mut all = Vec::with_capacity(1 + self.args.len());
-        all.push(script.into());
-        all.extend_from_slice(&self.args);
-        all
-    }
-}
 
 /// Whose acknowledgement is waited for, and how long.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +36,8 @@ impl Wait {
     fn command(self) -> (&'static str, Vec<Value>) {
         // Zero would be for ever.
         let millis = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
-        let limit = Value::from(Arg::Number(millis.max(1)));
-        let replicas = Value::from(Arg::Number(u64::from(self.replicas)));
+        let limit = Value::from(millis.max(1).to_string());
+        let replicas = Value::from(self.replicas);
         match self.place {
             Place::Memory => ("WAIT", vec![replicas, limit]),
             Place::Disk => ("WAITAOF", vec![Value::Integer(1), replicas, limit]),
@@ -92,7 +64,12 @@ impl Acked {
 
 impl Connection {
     /// Runs a script once for each call, then waits. A call may be run twice, where the server forgets scripts meanwhile.
-    pub(crate) async fn run_and_wait(&self, script: &Script, calls: &[Call], wait: Wait) -> Acked {
+    pub(crate) async fn run_and_wait(
+        &self,
+        script: &'static Script,
+        calls: &[Call],
+        wait: Wait,
+    ) -> Acked {
         let (by_digest, by_source) = (("EVALSHA", script.digest()), ("EVAL", script.source()));
         let acked = self.pipeline(by_digest, by_digest, calls, wait).await;
         if acked.script_was_forgotten() {
@@ -104,8 +81,8 @@ impl Connection {
 
     async fn pipeline(
         &self,
-        first: (&'static str, &str),
-        others: (&'static str, &str),
+        first: (&'static str, &'static str),
+        others: (&'static str, &'static str),
         calls: &[Call],
         wait: Wait,
     ) -> Acked {
@@ -122,8 +99,8 @@ impl Connection {
         let scripts = calls
             .iter()
             .zip(how)
-            .map(|(call, (name, script))| (name, call.slot, call.of(script)));
-        let slot = calls.first().map_or(0, |call| call.slot);
+            .map(|(call, (name, script))| (name, slot_of(call.key()), call.of(script)));
+        let slot = calls.first().map_or(0, |call| slot_of(call.key()));
         let (name, args) = wait.command();
         let mut refused = None;
         for (name, slot, args) in scripts.chain([(name, slot, args)]) {
@@ -176,7 +153,7 @@ impl Connection {
         };
         let (name, args) = nobody.command();
         match self
-            .send(name, "", args, Visit::Owner, self.terms.limit)
+            .send(name, &[], args, Visit::Owner, self.terms.limit)
             .await
         {
             Err(failure) if failure.is_unknown_command() => Err(Failure::Client(format!(

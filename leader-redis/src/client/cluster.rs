@@ -17,7 +17,9 @@ use leader_core::BackendKind;
 use tokio::sync::{OnceCell, mpsc};
 
 use super::topology::Topology;
-use super::{Arg, Connection, Endpoint, Incident, Incidents, Node, Purpose, Terms, Visit, slot_of};
+use super::{
+    Call, Connection, Endpoint, Incident, Incidents, Node, Purpose, Terms, Visit, slot_of,
+};
 use crate::fault::{Failure, Redirect};
 use crate::reply::Reply;
 use crate::script::Script;
@@ -53,7 +55,7 @@ type Peer = Arc<OnceCell<Arc<Connection>>>;
 /// What is asked of the owner of a slot.
 #[derive(Clone, Copy)]
 enum Ask<'a> {
-    Run(&'a Script, &'a [&'a str], &'a [Arg<'a>]),
+    Run(&'static Script, &'a Call),
     Field(&'a str, &'a str),
     Subscribe(&'a str),
     /// As messages come that all nodes pass on.
@@ -72,9 +74,7 @@ impl Ask<'_> {
         limit: Duration,
     ) -> Result<Reply, Failure> {
         match self {
-            Self::Run(script, keys, args) => {
-                connection.run_as(visit, script, keys, args, limit).await
-            }
+            Self::Run(script, call) => connection.run_as(visit, script, call, limit).await,
             Self::Field(key, field) => connection.field_as(visit, key, field, limit).await,
             Self::Subscribe(channel) => connection.subscribe_shard(channel, limit).await,
             Self::Listen(channel) => {
@@ -146,18 +146,13 @@ impl Cluster {
         self.inner.topology.clone()
     }
 
-    pub(super) async fn run(
-        &self,
-        script: &Script,
-        keys: &[&str],
-        args: &[Arg<'_>],
-    ) -> Result<Reply, Failure> {
-        let slot = slot_of(keys.first().copied().unwrap_or_default());
-        self.ask(slot, Ask::Run(script, keys, args)).await
+    pub(super) async fn run(&self, script: &'static Script, call: &Call) -> Result<Reply, Failure> {
+        self.ask(slot_of(call.key()), Ask::Run(script, call)).await
     }
 
     pub(super) async fn field(&self, key: &str, field: &str) -> Result<Reply, Failure> {
-        self.ask(slot_of(key), Ask::Field(key, field)).await
+        self.ask(slot_of(key.as_bytes()), Ask::Field(key, field))
+            .await
     }
 
     /// Subscribes to a channel at the node that has its slot. Again is as good as once.
@@ -165,7 +160,7 @@ impl Cluster {
     /// Servers before Redis 7 have only messages that every node passes on to every other. There, a release tells of
     /// itself only while somebody waits, which a key of the channel's name says.
     pub(super) async fn subscribe(&self, channel: &str) -> Result<(), Failure> {
-        let (inner, slot) = (&self.inner, slot_of(channel));
+        let (inner, slot) = (&self.inner, slot_of(channel.as_bytes()));
         if inner.sharded.load(Ordering::Relaxed) {
             match self.ask(slot, Ask::Subscribe(channel)).await {
                 Err(failure) if failure.is_unknown_command() => {
@@ -181,14 +176,14 @@ impl Cluster {
     /// Subscribes, and sees to it that the node has the slot: a replica, as which a former primary may have come back, lets
     /// clients subscribe as well, and does not say that it has dropped them meanwhile.
     pub(super) async fn renew(&self, channel: &str) -> Result<(), Failure> {
-        let look = self.ask(slot_of(channel), Ask::Look(channel));
+        let look = self.ask(slot_of(channel.as_bytes()), Ask::Look(channel));
         let (subscribed, looked) = tokio::join!(self.subscribe(channel), look);
         subscribed.and(looked.map(drop))
     }
 
     /// Ends a subscription, where there is a connection.
     pub(super) async fn unsubscribe(&self, channel: &str) {
-        let Some(node) = self.inner.topology.owner(slot_of(channel)) else {
+        let Some(node) = self.inner.topology.owner(slot_of(channel.as_bytes())) else {
             return;
         };
         let peer = self.inner.peers().get(&node).cloned();

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::join_all;
+use futures::future::{Either, join_all};
 
 use super::cluster::Cluster;
 use super::topology::Topology;
-use super::{Arg, Connection, Endpoint, Incidents, Layout, Purpose, Shared, Terms, slot_of};
+use super::{Call, Connection, Endpoint, Incidents, Layout, Purpose, Shared, Terms, slot_of};
 use crate::fault::Failure;
 use crate::reply::{self, Reply};
 use crate::script::Script;
@@ -86,26 +86,28 @@ impl Link {
     }
 
     /// The places in `keys` of those that may go into one command.
-    pub(crate) fn groups(&self, keys: &[String]) -> Vec<Vec<usize>> {
+    pub(crate) fn groups(&self, keys: impl ExactSizeIterator<Item = String>) -> Vec<Vec<usize>> {
+        if !self.has_slots() {
+            return vec![(0..keys.len()).collect()];
+        }
         let mut groups: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-        for (at, key) in keys.iter().enumerate() {
-            let slot = if self.has_slots() { slot_of(key) } else { 0 };
+        for (at, key) in keys.enumerate() {
+            let slot = slot_of(key.as_bytes());
             groups.entry(slot).or_default().push(at);
         }
         groups.into_values().collect()
     }
 
-    /// Runs a script on `keys`, all of one slot where there are slots.
-    pub(crate) async fn run(
-        &self,
-        script: &Script,
-        keys: &[&str],
-        args: &[Arg<'_>],
-    ) -> Result<Reply, Failure> {
+    /// Runs a script on keys that are all of one slot, where there are slots.
+    pub(crate) fn run<'a>(
+        &'a self,
+        script: &'static Script,
+        call: &'a Call,
+    ) -> impl Future<Output = Result<Reply, Failure>> + Send + use<'a> {
         match self {
-            Self::One(connection) => connection.run(script, keys, args).await,
+            Self::One(connection) => Either::Left(connection.run(script, call)),
             // Boxed: whoever awaits a step has all of this in the type of his own future.
-            Self::Many(cluster) => cluster.run(script, keys, args).boxed().await,
+            Self::Many(cluster) => Either::Right(cluster.run(script, call).boxed()),
         }
     }
 

@@ -92,7 +92,7 @@ impl Connection {
         limit: Duration,
     ) -> Result<Reply, Failure> {
         let args = vec![channel.into()];
-        self.send("SSUBSCRIBE", channel, args, Visit::Owner, limit)
+        self.send("SSUBSCRIBE", channel.as_bytes(), args, Visit::Owner, limit)
             .await
     }
 
@@ -126,7 +126,8 @@ impl Connection {
         limit: Duration,
     ) -> Result<Reply, Failure> {
         let args = vec![channel.into()];
-        self.send("EXISTS", channel, args, visit, limit).await
+        self.send("EXISTS", channel.as_bytes(), args, visit, limit)
+            .await
     }
 
     /// Says that somebody waits for the name of the channel.
@@ -137,7 +138,8 @@ impl Connection {
         limit: Duration,
     ) -> Result<Reply, Failure> {
         let args = vec![channel.into(), "".into(), "PX".into(), MARKED_FOR.into()];
-        self.send("SET", channel, args, visit, limit).await
+        self.send("SET", channel.as_bytes(), args, visit, limit)
+            .await
     }
 }
 
