@@ -48,8 +48,8 @@ impl Lodging {
         self.handle.spawn(work)
     }
 
-    /// Runs `work` to its end even when the caller loses interest in the answer: in the caller's task, which saves
-    /// waking another one, but with the timers of this runtime, on which it goes on.
+    /// Runs `work`, once it was begun, to its end even when the caller loses interest in the answer: in the caller's
+    /// task, which saves waking another one, but with the timers of this runtime, on which it goes on.
     pub(crate) fn see_through<T, W>(
         &self,
         work: Pin<Box<W>>,
@@ -60,6 +60,7 @@ impl Lodging {
     {
         SeenThrough {
             work: Some(work),
+            begun: false,
             handle: self.handle.clone(),
         }
     }
@@ -71,9 +72,10 @@ pub(crate) struct OwnRuntime {
     _stop: oneshot::Sender<()>,
 }
 
-/// A future that goes on as a task of its own when it is dropped before its end.
+/// A future that goes on as a task of its own when it is dropped between its beginning and its end.
 struct SeenThrough<W: Future<Output: Send> + Send + 'static> {
     work: Option<Pin<Box<W>>>,
+    begun: bool,
     handle: Handle,
 }
 
@@ -85,6 +87,7 @@ impl<W: Future<Output: Send> + Send + 'static> Future for SeenThrough<W> {
         let Some(work) = &mut this.work else {
             return Poll::Pending;
         };
+        this.begun = true;
         let here = this.handle.enter();
         let polled = work.as_mut().poll(cx);
         drop(here);
@@ -97,7 +100,9 @@ impl<W: Future<Output: Send> + Send + 'static> Future for SeenThrough<W> {
 
 impl<W: Future<Output: Send> + Send + 'static> Drop for SeenThrough<W> {
     fn drop(&mut self) {
-        if let Some(work) = self.work.take() {
+        if let Some(work) = self.work.take()
+            && self.begun
+        {
             // On a runtime that is shutting down this drops the work, as everything on it.
             self.handle.spawn(work);
         }
@@ -118,6 +123,18 @@ mod tests {
         bell.notified().await;
         rung.store(true, Ordering::SeqCst);
         bell.notify_one();
+    }
+
+    #[tokio::test]
+    async fn work_that_was_not_begun_is_not_done() {
+        let lodging = Lodging::of_caller().unwrap();
+        let (bell, rung) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
+        bell.notify_one();
+        drop(lodging.see_through(Box::pin(ring(bell, rung.clone()))));
+        // Whatever was spawned has had its turn.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        assert!(!rung.load(Ordering::SeqCst));
     }
 
     #[tokio::test]
