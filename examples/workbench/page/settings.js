@@ -19,21 +19,22 @@ export function makeSettings(form, ranges) {
 /** What a person has just set stays as it is until the server has had time to say so. */
 const SETTLES_MS = 700;
 
-async function send(name, value, inputs, refusal) {
+async function send(name, value) {
   fields.get(name).settled = performance.now() + SETTLES_MS;
   const answer = await post("/api/settings", { [name]: value });
-  const refused = !answer.ok && answer.field === name;
-  for (const input of inputs) input.setAttribute("aria-invalid", String(refused));
-  refusal?.replaceChildren(refused ? said(name, answer) : "");
-  fields.get(name).refused = refused;
+  fields.get(name).refuse?.(answer.field === undefined || answer.ok ? null : { ...answer, sent: value });
 }
 
-/** What would have been taken, in seconds, and in the server's own words. */
-function said(name, { range, error }) {
+/** What would have been taken, in the units of the page. */
+function said(name, { sent, field, range, error }) {
   const [least, most] = range ?? [];
   if (typeof most !== "number") return error;
-  const inWords = name.endsWith("_ms") ? t("set.range", seconds(least), seconds(most)) : t("set.range", least, most);
-  return `${inWords} (${error})`;
+  const ends = [amount(field, least), amount(field, most)];
+  return field === name ? t("set.range", ...ends) : t("set.other", amount(name, sent), t(`set.${field}`).split(":")[0], ...ends);
+}
+
+function amount(name, value) {
+  return name.endsWith("_ms") ? seconds(value) : String(value);
 }
 
 function numberField(name, [least, most]) {
@@ -52,17 +53,25 @@ function numberField(name, [least, most]) {
   const change = (input) => {
     const value = Math.round(Number(input.value) * scale);
     // The slider's end means the least that is allowed, which may lie between two of its steps.
-    send(name, input === range ? Math.max(value, least) : value, [box], refusal);
+    send(name, input === range ? Math.max(value, least) : value);
   };
+  const put = (value) => { range.value = value / scale; box.value = value / scale; };
   range.addEventListener("change", () => change(range));
   box.addEventListener("change", () => change(box));
   fields.set(name, {
     show(value) {
-      if (![range, box].includes(document.activeElement) || this.last !== value) {
-        if (!this.refused || this.last !== value) { range.value = value / scale; box.value = value / scale; }
-      }
+      const touched = [range, box].includes(document.activeElement) || this.refused?.field === name;
+      if (!touched || this.last !== value) put(value);
       this.last = value;
       range.setAttribute("aria-valuetext", time ? seconds(value) : String(value));
+    },
+    /** Says why the server did not take what was sent; `null` when it did. */
+    refuse(answer) {
+      this.refused = answer;
+      box.setAttribute("aria-invalid", String(answer?.field === name));
+      setText(refusal, answer ? said(name, answer) : "");
+      // Another setting is in the way: what is in force is shown again, and only what was sent of this one is wrong.
+      if (answer && answer.field !== name && this.last !== undefined) put(this.last);
     },
     say() {
       setText(label, t(`set.${name}`));
@@ -76,7 +85,7 @@ function numberField(name, [least, most]) {
 function checkField(name) {
   const box = element("input", { type: "checkbox", id: name, name });
   const label = element("label", { for: name });
-  box.addEventListener("change", () => send(name, box.checked, [box]));
+  box.addEventListener("change", () => send(name, box.checked));
   fields.set(name, { show: (value) => { box.checked = value; }, say: () => setText(label, t(`set.${name}`)) });
   return element("div", { class: "check", "data-field": name }, [box, label]);
 }
@@ -86,7 +95,7 @@ function choiceField(name, choices) {
   const parts = choices.map((choice) => {
     const box = element("input", { type: "radio", name, id: `${name}-${choice}`, value: choice });
     const label = element("label", { for: `${name}-${choice}` });
-    box.addEventListener("change", () => send(name, choice, [box]));
+    box.addEventListener("change", () => send(name, choice));
     return { choice, box, label };
   });
   fields.set(name, {

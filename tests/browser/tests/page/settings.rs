@@ -94,3 +94,31 @@ async fn what_is_out_of_range_is_refused_with_the_range_and_changes_nothing() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_another_setting_forbids_is_refused_where_it_was_asked_for() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        // The minimum lease is a second: a lease cannot be shorter.
+        page.fill("lease_ms-number", "0.5").await;
+        page.says("lease_ms-refusal", "0.50 s was not taken").await;
+        page.says("lease_ms-refusal", "“Min lease” takes 0.00 s to 0.50 s")
+            .await;
+        page.value("lease_ms-number", "6").await;
+        page.shows("lease_ms-number", "aria-invalid", "false").await;
+        page.press("lease_ms", Key::Home).await;
+        page.says("lease_ms-refusal", "0.01 s was not taken").await;
+        page.value("lease_ms", "6").await;
+        page.shows_setting("lease_ms", "6").await;
+        page.fill("min_lease_ms-number", "0").await;
+        page.shows_setting("min_lease_ms", "0").await;
+        page.fill("lease_ms-number", "0.5").await;
+        page.shows_setting("lease_ms", "0.5").await;
+        assert_eq!(
+            page.find("lease_ms-refusal").await.text().await.unwrap(),
+            ""
+        );
+        // The browser tells the console of each answer that is an error.
+        page.forgive().await;
+    })
+    .await;
+}
