@@ -6,6 +6,7 @@ import { element, post, setText } from "/dom.js";
 /** Sliders end here, where a person still sees something happen; the boxes take the whole range. */
 const SLIDER_MS = 20000;
 const fields = new Map();
+let inForce = {};
 
 export function makeSettings(form, ranges) {
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -22,6 +23,7 @@ const SETTLES_MS = 700;
 async function send(name, value) {
   fields.get(name).settled = performance.now() + SETTLES_MS;
   const answer = await post("/api/settings", { [name]: value });
+  if (answer.ok) showSettings(answer);
   fields.get(name).refuse?.(answer.field === undefined || answer.ok ? null : { ...answer, sent: value });
 }
 
@@ -51,6 +53,8 @@ function numberField(name, [least, most]) {
   const refusal = element("p", { class: "refusal", id: `${name}-refusal`, role: "alert" });
   range.addEventListener("input", () => { box.value = range.value; });
   const change = (input) => {
+    // An empty box is no number; for the server it would be a 0.
+    if (input.value === "") return fields.get(name).refuse({ field: name, range: [least, most] });
     const value = Math.round(Number(input.value) * scale);
     // The slider's end means the least that is allowed, which may lie between two of its steps.
     send(name, input === range ? Math.max(value, least) : value);
@@ -71,7 +75,7 @@ function numberField(name, [least, most]) {
       box.setAttribute("aria-invalid", String(answer?.field === name));
       setText(refusal, answer ? said(name, answer) : "");
       // Another setting is in the way: what is in force is shown again, and only what was sent of this one is wrong.
-      if (answer && answer.field !== name && this.last !== undefined) put(this.last);
+      if (answer && answer.field !== name) put(inForce[name]);
     },
     say() {
       setText(label, t(`set.${name}`));
@@ -108,6 +112,10 @@ function choiceField(name, choices) {
 /** Shows the settings in force. */
 export function showSettings(settings) {
   const now = performance.now();
+  const names = [...fields.keys()];
+  // What was refused was refused with the settings as they were, which another page may have changed since.
+  if (names.some((name) => settings[name] !== inForce[name])) names.forEach((name) => fields.get(name).refuse?.(null));
+  inForce = settings;
   for (const [name, field] of fields) {
     if (!(field.settled > now)) field.show(settings[name]);
   }

@@ -122,3 +122,33 @@ async fn what_another_setting_forbids_is_refused_where_it_was_asked_for() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_empty_box_is_no_number() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.fill("wait_ms-number", &Key::Backspace.value().to_string())
+            .await;
+        page.says("wait_ms-refusal", "Takes 0.00 s to 60.0 s").await;
+        page.shows("wait_ms-number", "aria-invalid", "true").await;
+        page.shows_setting("wait_ms", "2").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refusal_goes_when_another_page_has_changed_the_settings() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.fill("slots-number", "5").await;
+        page.says("slots-refusal", "Takes 1 to 4").await;
+        page.ask(
+            "const { post } = await import('/dom.js'); return await post('/api/settings', { slots: 2 })",
+        )
+        .await;
+        page.value("slots-number", "2").await;
+        page.shows("slots-number", "aria-invalid", "false").await;
+        assert_eq!(page.find("slots-refusal").await.text().await.unwrap(), "");
+        // The browser tells the console of each answer that is an error.
+        page.forgive().await;
+    })
+    .await;
+}
