@@ -2,7 +2,7 @@
 
 import { speak, t } from "/words.js";
 import { legend } from "/chart.js";
-import { post, setText } from "/dom.js";
+import { post, sayProblem, setText } from "/dom.js";
 import live, { take, render, paint } from "/live.js";
 import { makeScenarios, sayScenarios, showScenario } from "/scenarios.js";
 import { makeTicks, sayTicks, paintTicks } from "/ticks.js";
@@ -15,6 +15,7 @@ function say(lang) {
   speak(lang);
   legend($("legend-items"));
   sayAgain();
+  sayProblem();
   sayScenarios();
   sayTicks();
   showConnection();

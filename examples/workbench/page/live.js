@@ -2,7 +2,7 @@
 
 import { Spans } from "/spans.js";
 import { draw, drawAxis, ring } from "/chart.js";
-import { t, seconds, result } from "/words.js";
+import { t, word, seconds, result } from "/words.js";
 import { post, element, setText, number } from "/dom.js";
 
 const SHOWN = 60;
@@ -132,7 +132,7 @@ function record() {
   setText("store-kind", t(`store.${store.kind}`));
   const place = document.getElementById("record");
   place.dataset.error = record.error ?? "";
-  if (record.error) return place.replaceChildren(element("p", { role: "status" }, t("store.unknown", t(`why.${record.error}`))));
+  if (record.error) return place.replaceChildren(element("p", { role: "status" }, t("store.unknown", word("why", record.error))));
   if (record.holders.length === 0) return place.replaceChildren(element("p", {}, t("store.nobody")));
   place.replaceChildren(...record.holders.map((holder) => {
     const { node_id: owner, slot, fence, remaining_ms: remaining, retained } = holder;

@@ -1,6 +1,6 @@
 // The settings: one field for each, whose ranges are the server's.
 
-import { t, seconds } from "/words.js";
+import { t, complaint, seconds } from "/words.js";
 import { element, post, setText } from "/dom.js";
 
 /** Sliders end here, where a person still sees something happen; the boxes take the whole range. */
@@ -28,9 +28,10 @@ async function send(name, value) {
 }
 
 /** What would have been taken, in the units of the page. */
-function said(name, { sent, field, range, error }) {
+function said(name, answer) {
+  const { sent, field, range } = answer;
   const [least, most] = range ?? [];
-  if (typeof most !== "number") return error;
+  if (typeof most !== "number") return complaint(answer);
   const ends = [amount(field, least), amount(field, most)];
   return field === name ? t("set.range", ...ends) : t("set.other", amount(name, sent), t(`set.${field}`).split(":")[0], ...ends);
 }
@@ -67,19 +68,22 @@ function numberField(name, [least, most]) {
       const touched = [range, box].includes(document.activeElement) || this.refused?.field === name;
       if (!touched || this.last !== value) put(value);
       this.last = value;
-      range.setAttribute("aria-valuetext", time ? seconds(value) : String(value));
+      range.setAttribute("aria-valuetext", amount(name, value));
     },
     /** Says why the server did not take what was sent; `null` when it did. */
     refuse(answer) {
       this.refused = answer;
+      this.sayRefusal();
       box.setAttribute("aria-invalid", String(answer?.field === name));
-      setText(refusal, answer ? said(name, answer) : "");
       // Another setting is in the way: what is in force is shown again, and only what was sent of this one is wrong.
       if (answer && answer.field !== name) put(inForce[name]);
     },
+    sayRefusal() { setText(refusal, this.refused ? said(name, this.refused) : ""); },
     say() {
+      this.sayRefusal();
       setText(label, t(`set.${name}`));
       setText(unit, time ? t("seconds") : "");
+      if (this.last !== undefined) range.setAttribute("aria-valuetext", amount(name, this.last));
       box.title = t("set.range", `${least / scale}`, `${most / scale} ${time ? t("seconds") : ""}`.trim());
     },
   });

@@ -2,7 +2,7 @@
 
 import { Spans } from "/spans.js";
 import { draw, drawAxis } from "/chart.js";
-import { t, language } from "/words.js";
+import { t, complaint, language } from "/words.js";
 import { element, setText } from "/dom.js";
 import { tone } from "/live.js";
 
@@ -40,7 +40,7 @@ async function choose(name) {
   ticks.chosen = ticks.plans.find((plan) => plan.name === name);
   const answer = await fetch("/api/ticks", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(ticks.chosen.plan) });
   const play = await answer.json();
-  if (!answer.ok) return setText("ticks-problem", play.error);
+  if (!answer.ok) return setText("ticks-problem", complaint(play));
   setText("ticks-problem", "");
   ticks.play = play;
   ticks.play.last = Math.max(...play.rows.map((row) => row.tick + (row.action === "released" ? row.remaining ?? 0 : 0)));
