@@ -37,12 +37,14 @@ function connect() {
     const frame = JSON.parse(data);
     take(frame, anew);
     if (!frame.state) return;
+    // Not before: what is clicked on a page that knows of no candidates yet would do nothing.
+    connected = true;
+    showConnection();
     showSettings(frame.state.settings);
     showScenario(frame.state.scenario);
   };
   events.addEventListener("snapshot", heard(true));
   events.addEventListener("update", heard(false));
-  events.addEventListener("open", () => { connected = true; showConnection(); });
   events.addEventListener("error", () => {
     connected = false;
     showConnection();

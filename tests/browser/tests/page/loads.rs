@@ -89,3 +89,15 @@ async fn a_workbench_that_is_gone_is_said() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn it_is_connected_when_it_knows_what_it_shows() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let knows = "return (await import('/live.js')).default.state !== null";
+        for _ in 0..5 {
+            page.go_to("").await;
+            assert_eq!(page.ask(knows).await, true);
+        }
+    })
+    .await;
+}
