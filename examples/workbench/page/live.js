@@ -85,11 +85,12 @@ function makeRow(id) {
 }
 
 function showRow(row, { id, phase, fence, remaining_ms: remaining, frozen, cut }) {
-  const { root, state, flags, strip, buttons } = row;
+  const { root, state, flags, strip, buttons, group } = row;
   root.dataset.phase = phase;
   root.dataset.frozen = frozen;
   root.dataset.cut = cut;
   root.setAttribute("aria-label", t("candidate", id));
+  group.setAttribute("aria-label", t("deeds", id));
   state.dataset.mark = MARKS[phase];
   const words = t(`phase.${phase}`);
   setText(state, words);

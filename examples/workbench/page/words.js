@@ -62,7 +62,7 @@ const WORDS = {
   "candidates.title": ["Candidates for", "후보: "],
   "start.all": ["Start all", "모두 시작"], "reset": ["Start over", "처음부터"],
   "legend.title": ["What the chart shows", "차트 읽는 법"],
-  "candidate": ["candidate {0}", "후보 {0}"],
+  "candidate": ["candidate {0}", "후보 {0}"], "deeds": ["what candidate {0} can be made to do", "후보 {0} 조작"],
 
   "phase.down": ["not running", "실행 안 됨"], "phase.connecting": ["connecting", "연결 중"],
   "phase.idle": ["between two stands", "다음 출마 전"], "phase.waiting": ["waits to be elected", "선출을 기다림"],
