@@ -31,8 +31,14 @@ function quote(place, sentence, words) {
   if (place.textContent !== `${sentence} ${quoted}`) place.replaceChildren(`${sentence} `, element("q", { lang: "en" }, quoted));
 }
 
+/** Who has just ended the story stands on a button that goes: the story's own is the place to go on from. */
+function keepFocus(status) {
+  if (status.contains(document.activeElement)) document.getElementById(`scenario-${status.dataset.scenario}`)?.focus();
+}
+
 export function showScenario(scenario) {
   const status = document.getElementById("scenario-status");
+  if (!scenario) keepFocus(status);
   status.hidden = !scenario;
   for (const button of document.querySelectorAll("[data-scenario]")) {
     button.setAttribute("aria-pressed", String(button.dataset.scenario === scenario?.name));
