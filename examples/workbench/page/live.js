@@ -131,9 +131,11 @@ export function paint() {
 function record() {
   const { record, settings, store } = live.state;
   setText("store-kind", t(`store.${store.kind}`));
-  const place = document.getElementById("record");
-  place.dataset.error = record.error ?? "";
-  if (record.error) return place.replaceChildren(element("p", { role: "status" }, t("store.unknown", word("why", record.error))));
+  document.getElementById("record").dataset.error = record.error ?? "";
+  // One element for as long as the page is open: a new one would be read out with each frame.
+  setText("record-problem", record.error ? t("store.unknown", word("why", record.error)) : "");
+  const place = document.getElementById("holders");
+  if (record.error) return place.replaceChildren();
   if (record.holders.length === 0) return place.replaceChildren(element("p", {}, t("store.nobody")));
   place.replaceChildren(...record.holders.map((holder) => {
     const { node_id: owner, slot, fence, remaining_ms: remaining, retained } = holder;

@@ -171,3 +171,23 @@ async fn what_the_chart_keeps_does_not_grow_without_end() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_said_once() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.click("store-stop").await;
+        page.says("record", "The store does not answer").await;
+        page.click("start-all").await;
+        page.says("events", "store failed").await;
+        let changes = "
+            let told = 0;
+            const within = (node) => node.closest?.('[role=status]') || node.querySelector?.('[role=status]');
+            new MutationObserver((changes) => {
+              told += changes.filter(({ target, addedNodes }) => [target, ...addedNodes].some(within)).length;
+            }).observe(document.getElementById('record'), { childList: true, characterData: true, subtree: true });
+            await new Promise((done) => setTimeout(done, 2000));
+            return told";
+        assert_eq!(page.ask(changes).await, 0);
+    })
+    .await;
+}
