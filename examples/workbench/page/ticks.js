@@ -124,10 +124,9 @@ export function paintTicks() {
     const width = strip.clientWidth;
     if (width === 0) return;
     const pixels = width / ((play.last + AFTERWARDS) * 1000);
-    // The present tick is shown to its end.
-    const now = (at + 1) * 1000;
-    const shown = at < 0 ? { spans: [], marks: [] } : spans.between(id, 0, now);
-    draw(strip, shown, -300, pixels, width, at < 0 ? null : now);
+    // The present tick is shown to its end; the line stands where it begins, as its number on the scale does.
+    const shown = at < 0 ? { spans: [], marks: [] } : spans.between(id, 0, (at + 1) * 1000);
+    draw(strip, shown, -300, pixels, width, at < 0 ? null : at * 1000);
     const words = play.rows.filter((row) => row.candidate === id && row.tick <= at).map((row) => `${row.tick}: ${row.words[column()]}`);
     strip.setAttribute("aria-label", `${t("candidate", id)}. ${words.join(", ")}`);
     drawAxis($("ticks-axis"), -300, (play.last + AFTERWARDS) * 1000, pixels, width, (ms) => String(ms / 1000));

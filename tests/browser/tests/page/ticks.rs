@@ -92,3 +92,19 @@ async fn its_tables_are_korean_in_korean() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn the_line_stands_at_the_tick_that_is_said() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        in_ticks(page).await;
+        page.click("ticks-step").await;
+        page.shows("ticks-now", "data-tick", "0").await;
+        let places = "
+            const label = [...document.querySelectorAll('#ticks-axis text')].findIndex((text) => text.textContent === '0');
+            return [document.querySelector('#ticks-a-strip .now'), document.querySelectorAll('#ticks-axis line')[label]]
+              .map((line) => line.getAttribute('x1'))";
+        let places = page.ask(places).await;
+        assert_eq!(places[0], places[1]);
+    })
+    .await;
+}
