@@ -92,6 +92,7 @@ export function sayTicks() {
   showButtons();
   if (!play) return;
   setText("plan-sentence", chosen.sentence[column()]);
+  setText("ticks-text", t("ticks.text", chosen.name));
   const { lease, work, wait, min_lease, slots, auto_extend, on_lost } = play.plan;
   const onLost = t(on_lost === "continue" ? "ticks.continue" : "ticks.stop");
   setText("plan-numbers", t("ticks.numbers", lease, work, wait, min_lease, slots, t(auto_extend ? "yes" : "no"), onLost));
@@ -99,11 +100,14 @@ export function sayTicks() {
   $("ticks-now").dataset.tick = at;
   $("ticks-now").dataset.over = isOver();
   const rows = play.rows.filter((row) => row.tick <= at);
-  $("ticks-table").dataset.slots = slots;
+  // A column of one slot says nothing.
+  const several = slots > 1;
+  $("ticks-slot").hidden = !several;
   $("ticks-events").replaceChildren(...rows.map((row) => element("tr", {
     "data-tick": row.tick, "data-candidate": row.candidate, "data-action": row.action, "data-tone": tone(eventOf(row)), "data-now": row.tick === at,
   }, [
     element("td", { class: "number" }, String(row.tick)), element("td", {}, row.candidate), element("td", {}, row.words[column()]),
+    ...(several ? [element("td", { class: "number" }, String(row.slot ?? ""))] : []),
     element("td", { class: "number" }, String(row.token ?? "")), element("td", { class: "number" }, String(row.remaining ?? "")), element("td", {}, row.result[column()]),
   ])));
   paintTicks();

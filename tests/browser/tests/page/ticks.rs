@@ -26,8 +26,12 @@ async fn each_plan_gives_the_table_that_the_text_gives() {
             while page.attribute("ticks-now", "data-over").await.as_deref() != Some("true") {
                 page.click("ticks-step").await;
             }
-            let shown = page.table("ticks-events").await;
-            assert_eq!(shown, timeline(plan), "{plan}");
+            let (shown, text) = (page.table("ticks-table").await, timeline(plan));
+            assert_eq!(shown[1..], text[1..], "{plan}");
+            let heads = shown[0].iter().map(|head| head.to_lowercase());
+            assert_eq!(heads.collect::<Vec<_>>(), text[0], "{plan}");
+            page.says("ticks-text", &format!("timeline -- {plan}"))
+                .await;
             if plan == "expiry" {
                 page.picture("ticks", "mode-live").await;
             }
