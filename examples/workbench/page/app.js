@@ -1,6 +1,6 @@
 // The page's beginning: language, modes, the stream of events, and the buttons that stand on the page from the start.
 
-import { speak, t } from "/words.js";
+import { speak, t, complaint } from "/words.js";
 import { legend } from "/chart.js";
 import { post, sayProblem, setText } from "/dom.js";
 import live, { take, render, paint } from "/live.js";
@@ -10,6 +10,8 @@ import { makeSettings, showSettings, sayAgain } from "/settings.js";
 
 const $ = (id) => document.getElementById(id);
 let connected = false;
+/** Why the server would not be heard, if it has said so. */
+let turnedAway = null;
 
 function say(lang) {
   speak(lang);
@@ -25,7 +27,8 @@ function say(lang) {
 
 function showConnection() {
   $("connection").dataset.connected = connected;
-  setText("connection", t(connected ? "connected" : "disconnected"));
+  const why = !connected && turnedAway ? `: ${complaint(turnedAway)}` : "";
+  setText("connection", t(connected ? "connected" : "disconnected") + why);
 }
 
 let events = null;
@@ -39,18 +42,38 @@ function connect() {
     if (!frame.state) return;
     // Not before: what is clicked on a page that knows of no candidates yet would do nothing.
     connected = true;
+    turnedAway = null;
     showConnection();
     showSettings(frame.state.settings);
     showScenario(frame.state.scenario);
   };
   events.addEventListener("snapshot", heard(true));
   events.addEventListener("update", heard(false));
-  events.addEventListener("error", () => {
+  events.addEventListener("error", async () => {
     connected = false;
+    const refused = events.readyState === EventSource.CLOSED;
+    if (!refused) turnedAway = null;
     showConnection();
+    if (!refused || document.hidden) return;
     // A server that refuses is asked again, too; the browser itself gives up then.
-    if (events.readyState === EventSource.CLOSED && !document.hidden) setTimeout(connect, 2000);
+    setTimeout(() => { if (!document.hidden) connect(); }, 2000);
+    turnedAway = await refusalOf("/api/events");
+    showConnection();
   });
+}
+
+/** What a stream of events does not tell: the answer to who asks for it and gets none. */
+async function refusalOf(path) {
+  const asking = new AbortController();
+  try {
+    const answer = await fetch(path, { signal: asking.signal });
+    return answer.ok ? null : await answer.json();
+  } catch {
+    return null;
+  } finally {
+    // It may have a place by now, which the page's own stream is to get.
+    asking.abort();
+  }
 }
 
 // A browser has few connections to one server: a page that nobody looks at gives its own back.
