@@ -17,7 +17,7 @@ export function take({ state, events, missed }, anew) {
   if (anew) {
     live.events = [];
     live.spans = new Spans();
-    live.missed = missed;
+    miss(missed);
   }
   for (const event of events) live.spans.add(event);
   if (anew) live.spans.assume(state.candidates, state.now_ms);
@@ -26,6 +26,16 @@ export function take({ state, events, missed }, anew) {
   live.arrived = performance.now();
   if (!anew) announce(events);
   render(events.length > 0 || anew);
+}
+
+/** How long it is said that something was missed, after the last time. */
+const MISSED_MS = 8000;
+let forget = null;
+
+function miss(count) {
+  live.missed = count;
+  clearTimeout(forget);
+  if (count > 0) forget = setTimeout(() => { live.missed = 0; render(false); }, MISSED_MS);
 }
 
 /** Shows everything; the table only when something has happened. */

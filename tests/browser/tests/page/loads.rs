@@ -2,8 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use leader_browser_tests::{Page, Window, on_the_page};
+use leader_tests::until;
 
 #[tokio::test]
 async fn it_loads_and_shows_its_candidates() {
@@ -131,7 +133,7 @@ async fn one_page_too_many_is_told_so() {
                 refused = 0;
             } else {
                 refused += 1;
-                std::thread::sleep(std::time::Duration::from_millis(100));
+                std::thread::sleep(Duration::from_millis(100));
             }
         }
         page.ask("location.href = '/'").await;
@@ -140,6 +142,26 @@ async fn one_page_too_many_is_told_so() {
         page.shows("connection", "data-connected", "true").await;
         // The browser tells the console of each answer that is an error.
         page.forgive().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_missed_is_said_for_a_while() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.ask(
+            "const { default: live, take } = await import('/live.js');
+             take({ state: live.state, events: [], missed: 7 }, true)",
+        )
+        .await;
+        page.says("missed", "missed 7 events").await;
+        let silent = "return document.getElementById('missed').textContent === ''";
+        until(
+            "nothing is said any more",
+            Duration::from_secs(30),
+            async || page.ask(silent).await == true,
+        )
+        .await;
     })
     .await;
 }
