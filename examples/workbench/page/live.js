@@ -126,16 +126,16 @@ function showRow(row, { id, phase, fence, remaining_ms: remaining, frozen, cut }
 export function paint() {
   if (!live.state || document.hidden) return;
   const now = live.state.now_ms + Math.min(performance.now() - live.arrived, 1500);
-  for (const [id, { strip }] of live.rows) {
-    const width = strip.clientWidth;
-    if (width === 0) return;
-    const span = width < 480 ? 15000 : 30000;
-    const pixels = width / span;
-    // Ahead of now there is room for what is already known: how long a minimum lease keeps the slot.
-    const from = now - span * 0.92;
-    draw(strip, live.spans.between(id, from, now), from, pixels, width);
-    drawAxis(document.getElementById("axis"), from, now, pixels, width, (ms) => `${ms / 1000} ${t("seconds")}`);
-  }
+  // As wide as each strip; nothing, while the other mode is shown.
+  const axis = document.getElementById("axis");
+  const width = axis.clientWidth;
+  if (width === 0) return;
+  const span = width < 480 ? 15000 : 30000;
+  const pixels = width / span;
+  // Ahead of now there is room for what is already known: how long a minimum lease keeps the slot.
+  const from = now - span * 0.92;
+  for (const [id, { strip }] of live.rows) draw(strip, live.spans.between(id, from, now), from, pixels, width);
+  drawAxis(axis, from, now, pixels, width, (ms) => `${ms / 1000} ${t("seconds")}`);
 }
 
 function record() {

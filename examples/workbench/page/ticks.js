@@ -116,7 +116,11 @@ export function sayTicks() {
 /** Draws the lanes, as wide as the window lets them be. */
 export function paintTicks() {
   const { play, at } = ticks;
-  if (!play) return;
+  const axis = $("ticks-axis");
+  // As wide as each strip; nothing, while the other mode is shown.
+  const width = axis.clientWidth;
+  if (!play || width === 0) return;
+  const pixels = width / ((play.last + AFTERWARDS) * 1000);
   const spans = new Spans();
   for (const row of play.rows.filter((row) => row.tick <= at)) {
     spans.add(eventOf(row));
@@ -125,14 +129,11 @@ export function paintTicks() {
   }
   for (const id of play.candidates) {
     const strip = $(`ticks-${id}-strip`);
-    const width = strip.clientWidth;
-    if (width === 0) return;
-    const pixels = width / ((play.last + AFTERWARDS) * 1000);
     // The present tick is shown to its end; the line stands where it begins, as its number on the scale does.
     const shown = at < 0 ? { spans: [], marks: [] } : spans.between(id, 0, (at + 1) * 1000);
     draw(strip, shown, -300, pixels, width, at < 0 ? null : at * 1000);
     const words = play.rows.filter((row) => row.candidate === id && row.tick <= at).map((row) => `${row.tick}: ${row.words[column()]}`);
     strip.setAttribute("aria-label", `${t("candidate", id)}. ${words.join(", ")}`);
-    drawAxis($("ticks-axis"), -300, (play.last + AFTERWARDS) * 1000, pixels, width, (ms) => String(ms / 1000));
   }
+  drawAxis(axis, -300, (play.last + AFTERWARDS) * 1000, pixels, width, (ms) => String(ms / 1000));
 }

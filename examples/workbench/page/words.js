@@ -95,7 +95,7 @@ const WORDS = {
   "store.nobody": ["Nobody leads.", "리더가 없습니다."],
   "store.unknown": ["The store does not answer ({0}): nobody knows who leads.", "저장소가 응답하지 않습니다({0}). 누가 리더인지 아무도 모릅니다."],
   "store.slot": ["slot {0}", "슬롯 {0}"], "store.name": ["name", "이름"], "store.owner": ["owner", "보유자"],
-  "store.left": ["{0} left", "{0} 남음"], "store.kept": ["kept by the minimum lease", "최소 리스로 유지 중"],
+  "store.kept": ["kept by the minimum lease", "최소 리스로 유지 중"],
   "store.node": ["node {0}", "노드 {0}"], "store.up": ["answers", "응답함"], "store.down": ["stopped", "멈춤"],
   "store.stop": ["Stop the store", "저장소 멈추기"], "store.start": ["Start the store", "저장소 다시 시작"],
   "store.forget": ["Lose its memory", "기억 지우기"], "node.stop": ["Stop", "멈추기"], "node.start": ["Start", "시작"], "node.forget": ["Forget", "지우기"],

@@ -60,6 +60,23 @@ async fn it_fits_with_the_long_fencing_tokens_of_a_server_too() {
 }
 
 #[tokio::test]
+async fn the_scale_is_as_wide_as_what_it_measures() {
+    let widths = "
+        return [...document.querySelectorAll('.strip[id]')].filter((strip) => strip.checkVisibility())
+          .map((strip) => strip.clientWidth).filter((width, at, all) => all.indexOf(width) === at).length";
+    on_the_page(&[], Window::WIDE, async |page| {
+        for mode in ["mode-live", "mode-ticks"] {
+            page.click(mode).await;
+            for width in [360, 768, 1280, 1920] {
+                page.resize(width, 900).await;
+                assert_eq!(page.ask(widths).await, 1, "{mode} {width}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn it_is_dark_where_people_want_it_dark() {
     let background = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)";
     let brightness = async |page: &Page| {
