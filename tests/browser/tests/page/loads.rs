@@ -165,3 +165,16 @@ async fn what_was_missed_is_said_for_a_while() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn without_scripts_it_says_in_both_languages_that_it_needs_them() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let said = "return document.querySelector('noscript')?.textContent ?? ''";
+        let said = page.ask(said).await;
+        let said = said.as_str().unwrap_or_default();
+        for part in ["needs JavaScript", "JavaScript가 필요합니다"] {
+            assert!(said.contains(part), "{said}");
+        }
+    })
+    .await;
+}
