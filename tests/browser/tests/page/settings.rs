@@ -1,6 +1,7 @@
 //! Each setting can be moved, by keyboard and by typing, and what is out of range is refused with the range.
 
 use leader_browser_tests::{Window, on_the_page};
+use serde_json::json;
 use thirtyfour::Key;
 
 #[tokio::test]
@@ -83,6 +84,9 @@ async fn what_is_out_of_range_is_refused_with_the_range_and_changes_nothing() {
             page.shows(&format!("{name}-number"), "aria-invalid", "true")
                 .await;
         }
+        // What is wrong has another edge, too.
+        let edges = "return ['slots', 'pause_ms'].map((name) => getComputedStyle(document.getElementById(`${name}-number`)).borderTopWidth)";
+        assert_eq!(page.ask(edges).await, json!(["2px", "1px"]));
         page.shows_setting("lease_ms", "6").await;
         page.shows_setting("slots", "1").await;
         page.count("#rows > [data-candidate]", 3).await;
