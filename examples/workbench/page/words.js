@@ -122,7 +122,7 @@ const WORDS = {
   "set.cancel": ["Cancel: the work is dropped", "Cancel: 작업을 버림"],
   "set.notify": ["Notify: the work is told; this one goes on", "Notify: 작업에 알림, 이 작업은 계속함"],
   "set.range": ["Takes {0} to {1}.", "{0}에서 {1}까지 가능합니다."],
-  "set.other": ["{0} was not taken: with it, “{1}” takes {2} to {3}. Change that first.", "{0}(으)로 바꿀 수 없습니다. 그러면 ‘{1}’ 설정은 {2}에서 {3}까지만 가능합니다. 그 설정을 먼저 바꾸세요."],
+  "set.other": ["{0} was not taken: with it, “{1}” takes {2} to {3}. Change that first.", "{0}로 바꿀 수 없습니다. 그러면 ‘{1}’ 설정은 {2}에서 {3}까지만 가능합니다. 그 설정을 먼저 바꾸세요."],
   "seconds": ["s", "초"],
 
   "ticks.title": ["The same engine, in ticks", "같은 엔진을 틱 단위로"],
