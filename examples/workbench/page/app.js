@@ -1,8 +1,8 @@
 // The page's beginning: language, modes, the stream of events, and the buttons that stand on the page from the start.
 
-import { speak, t } from "/words.js";
+import { speak, t, complaint } from "/words.js";
 import { legend } from "/chart.js";
-import { post, setText } from "/dom.js";
+import { post, sayProblem, setText } from "/dom.js";
 import live, { take, render, paint } from "/live.js";
 import { makeScenarios, sayScenarios, showScenario } from "/scenarios.js";
 import { makeTicks, sayTicks, paintTicks } from "/ticks.js";
@@ -10,11 +10,14 @@ import { makeSettings, showSettings, sayAgain } from "/settings.js";
 
 const $ = (id) => document.getElementById(id);
 let connected = false;
+/** Why the server would not be heard, if it has said so. */
+let turnedAway = null;
 
 function say(lang) {
   speak(lang);
   legend($("legend-items"));
   sayAgain();
+  sayProblem();
   sayScenarios();
   sayTicks();
   showConnection();
@@ -24,7 +27,8 @@ function say(lang) {
 
 function showConnection() {
   $("connection").dataset.connected = connected;
-  setText("connection", t(connected ? "connected" : "disconnected"));
+  const why = !connected && turnedAway ? `: ${complaint(turnedAway)}` : "";
+  setText("connection", t(connected ? "connected" : "disconnected") + why);
 }
 
 let events = null;
@@ -36,18 +40,40 @@ function connect() {
     const frame = JSON.parse(data);
     take(frame, anew);
     if (!frame.state) return;
+    // Not before: what is clicked on a page that knows of no candidates yet would do nothing.
+    connected = true;
+    turnedAway = null;
+    showConnection();
     showSettings(frame.state.settings);
     showScenario(frame.state.scenario);
   };
   events.addEventListener("snapshot", heard(true));
   events.addEventListener("update", heard(false));
-  events.addEventListener("open", () => { connected = true; showConnection(); });
-  events.addEventListener("error", () => {
+  events.addEventListener("error", async () => {
     connected = false;
+    const refused = events.readyState === EventSource.CLOSED;
+    if (!refused) turnedAway = null;
     showConnection();
+    if (!refused || document.hidden) return;
     // A server that refuses is asked again, too; the browser itself gives up then.
-    if (events.readyState === EventSource.CLOSED && !document.hidden) setTimeout(connect, 2000);
+    setTimeout(() => { if (!document.hidden) connect(); }, 2000);
+    turnedAway = await refusalOf("/api/events");
+    showConnection();
   });
+}
+
+/** What a stream of events does not tell: the answer to who asks for it and gets none. */
+async function refusalOf(path) {
+  const asking = new AbortController();
+  try {
+    const answer = await fetch(path, { signal: asking.signal });
+    return answer.ok ? null : await answer.json();
+  } catch {
+    return null;
+  } finally {
+    // It may have a place by now, which the page's own stream is to get.
+    asking.abort();
+  }
 }
 
 // A browser has few connections to one server: a page that nobody looks at gives its own back.

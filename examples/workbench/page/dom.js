@@ -1,6 +1,6 @@
 // Small things that every part of the page needs: elements, texts, requests.
 
-import { t } from "/words.js";
+import { t, complaint } from "/words.js";
 
 export function element(name, attributes = {}, content = []) {
   const made = document.createElement(name);
@@ -21,15 +21,25 @@ export function number(ms) {
   return (ms / 1000).toFixed(2);
 }
 
-/** Asks the server to do something. What it refuses is shown, and handed back. */
+/** What cannot be done, said anew when the language changes. */
+let problem = () => "";
+
+export function sayProblem() { setText("problem", problem()); }
+
+function complain(say) {
+  problem = say;
+  sayProblem();
+}
+
+/** Asks the server to do something. What it refuses is shown, unless a field has a place for it, and handed back. */
 export async function post(path, body) {
   try {
     const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
     const said = await answer.json();
-    setText("problem", answer.ok || said.field ? "" : said.error);
+    complain(() => (answer.ok || said.field ? "" : complaint(said)));
     return { ok: answer.ok, ...said };
   } catch {
-    setText("problem", t("disconnected"));
+    complain(() => t("disconnected"));
     return { ok: false };
   }
 }

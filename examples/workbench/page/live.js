@@ -2,7 +2,7 @@
 
 import { Spans } from "/spans.js";
 import { draw, drawAxis, ring } from "/chart.js";
-import { t, seconds, result } from "/words.js";
+import { t, word, seconds, result } from "/words.js";
 import { post, element, setText, number } from "/dom.js";
 
 const SHOWN = 60;
@@ -17,7 +17,7 @@ export function take({ state, events, missed }, anew) {
   if (anew) {
     live.events = [];
     live.spans = new Spans();
-    live.missed = missed;
+    miss(missed);
   }
   for (const event of events) live.spans.add(event);
   if (anew) live.spans.assume(state.candidates, state.now_ms);
@@ -26,6 +26,16 @@ export function take({ state, events, missed }, anew) {
   live.arrived = performance.now();
   if (!anew) announce(events);
   render(events.length > 0 || anew);
+}
+
+/** How long it is said that something was missed, after the last time. */
+const MISSED_MS = 8000;
+let forget = null;
+
+function miss(count) {
+  live.missed = count;
+  clearTimeout(forget);
+  if (count > 0) forget = setTimeout(() => { live.missed = 0; render(false); }, MISSED_MS);
 }
 
 /** Shows everything; the table only when something has happened. */
@@ -85,11 +95,12 @@ function makeRow(id) {
 }
 
 function showRow(row, { id, phase, fence, remaining_ms: remaining, frozen, cut }) {
-  const { root, state, flags, strip, buttons } = row;
+  const { root, state, flags, strip, buttons, group } = row;
   root.dataset.phase = phase;
   root.dataset.frozen = frozen;
   root.dataset.cut = cut;
   root.setAttribute("aria-label", t("candidate", id));
+  group.setAttribute("aria-label", t("deeds", id));
   state.dataset.mark = MARKS[phase];
   const words = t(`phase.${phase}`);
   setText(state, words);
@@ -115,24 +126,26 @@ function showRow(row, { id, phase, fence, remaining_ms: remaining, frozen, cut }
 export function paint() {
   if (!live.state || document.hidden) return;
   const now = live.state.now_ms + Math.min(performance.now() - live.arrived, 1500);
-  for (const [id, { strip }] of live.rows) {
-    const width = strip.clientWidth;
-    if (width === 0) return;
-    const span = width < 480 ? 15000 : 30000;
-    const pixels = width / span;
-    // Ahead of now there is room for what is already known: how long a minimum lease keeps the slot.
-    const from = now - span * 0.92;
-    draw(strip, live.spans.between(id, from, now), from, pixels, width);
-    drawAxis(document.getElementById("axis"), from, now, pixels, width, (ms) => `${ms / 1000} ${t("seconds")}`);
-  }
+  // As wide as each strip; nothing, while the other mode is shown.
+  const axis = document.getElementById("axis");
+  const width = axis.clientWidth;
+  if (width === 0) return;
+  const span = width < 480 ? 15000 : 30000;
+  const pixels = width / span;
+  // Ahead of now there is room for what is already known: how long a minimum lease keeps the slot.
+  const from = now - span * 0.92;
+  for (const [id, { strip }] of live.rows) draw(strip, live.spans.between(id, from, now), from, pixels, width);
+  drawAxis(axis, from, now, pixels, width, (ms) => `${ms / 1000} ${t("seconds")}`);
 }
 
 function record() {
   const { record, settings, store } = live.state;
   setText("store-kind", t(`store.${store.kind}`));
-  const place = document.getElementById("record");
-  place.dataset.error = record.error ?? "";
-  if (record.error) return place.replaceChildren(element("p", { role: "status" }, t("store.unknown", t(`why.${record.error}`))));
+  document.getElementById("record").dataset.error = record.error ?? "";
+  // One element for as long as the page is open: a new one would be read out with each frame.
+  setText("record-problem", record.error ? t("store.unknown", word("why", record.error)) : "");
+  const place = document.getElementById("holders");
+  if (record.error) return place.replaceChildren();
   if (record.holders.length === 0) return place.replaceChildren(element("p", {}, t("store.nobody")));
   place.replaceChildren(...record.holders.map((holder) => {
     const { node_id: owner, slot, fence, remaining_ms: remaining, retained } = holder;

@@ -19,13 +19,26 @@ export function makeScenarios(list, programme) {
 export function sayScenarios() {
   for (const { name, unavailable } of scenarios) {
     setText(`scenario-${name}`, t(`${name}.title`));
-    const why = unavailable ? ` ${t("scenario.unavailable", unavailable.split("\n")[0])}` : "";
-    setText(`scenario-${name}-text`, t(`${name}.text`) + why);
+    const why = unavailable ? ` ${t("scenario.unavailable")}` : "";
+    quote(document.getElementById(`scenario-${name}-text`), t(`${name}.text`) + why, unavailable);
   }
+}
+
+/** A sentence of the page's; and what the server says of it, which is English in any language. */
+function quote(place, sentence, words) {
+  if (!words) return setText(place, sentence);
+  const quoted = words.split("\n")[0];
+  if (place.textContent !== `${sentence} ${quoted}`) place.replaceChildren(`${sentence} `, element("q", { lang: "en" }, quoted));
+}
+
+/** Who has just ended the story stands on a button that goes: the story's own is the place to go on from. */
+function keepFocus(status) {
+  if (status.contains(document.activeElement)) document.getElementById(`scenario-${status.dataset.scenario}`)?.focus();
 }
 
 export function showScenario(scenario) {
   const status = document.getElementById("scenario-status");
+  if (!scenario) keepFocus(status);
   status.hidden = !scenario;
   for (const button of document.querySelectorAll("[data-scenario]")) {
     button.setAttribute("aria-pressed", String(button.dataset.scenario === scenario?.name));
@@ -38,5 +51,5 @@ export function showScenario(scenario) {
   setText("scenario-name", t(`${name}.title`));
   const progress = failure ? t("scenario.failed") : over ? t("scenario.over") : t("scenario.step", Math.max(step, 1), steps);
   setText("scenario-progress", `(${progress})`);
-  setText("scenario-caption", failure ?? t(`${name}.${Math.max(step, 1)}`));
+  quote(document.getElementById("scenario-caption"), failure ? t("scenario.failure") : t(`${name}.${Math.max(step, 1)}`), failure);
 }

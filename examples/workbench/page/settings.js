@@ -1,11 +1,12 @@
 // The settings: one field for each, whose ranges are the server's.
 
-import { t, seconds } from "/words.js";
+import { t, complaint, seconds } from "/words.js";
 import { element, post, setText } from "/dom.js";
 
 /** Sliders end here, where a person still sees something happen; the boxes take the whole range. */
 const SLIDER_MS = 20000;
 const fields = new Map();
+let inForce = {};
 
 export function makeSettings(form, ranges) {
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -19,21 +20,24 @@ export function makeSettings(form, ranges) {
 /** What a person has just set stays as it is until the server has had time to say so. */
 const SETTLES_MS = 700;
 
-async function send(name, value, inputs, refusal) {
+async function send(name, value) {
   fields.get(name).settled = performance.now() + SETTLES_MS;
   const answer = await post("/api/settings", { [name]: value });
-  const refused = !answer.ok && answer.field === name;
-  for (const input of inputs) input.setAttribute("aria-invalid", String(refused));
-  refusal?.replaceChildren(refused ? said(name, answer) : "");
-  fields.get(name).refused = refused;
+  if (answer.ok) showSettings(answer);
+  fields.get(name).refuse?.(answer.field === undefined || answer.ok ? null : { ...answer, sent: value });
 }
 
-/** What would have been taken, in seconds, and in the server's own words. */
-function said(name, { range, error }) {
+/** What would have been taken, in the units of the page. */
+function said(name, answer) {
+  const { sent, field, range } = answer;
   const [least, most] = range ?? [];
-  if (typeof most !== "number") return error;
-  const inWords = name.endsWith("_ms") ? t("set.range", seconds(least), seconds(most)) : t("set.range", least, most);
-  return `${inWords} (${error})`;
+  if (typeof most !== "number") return complaint(answer);
+  const ends = [amount(field, least), amount(field, most)];
+  return field === name ? t("set.range", ...ends) : t("set.other", amount(name, sent), t(`set.${field}`).split(":")[0], ...ends);
+}
+
+function amount(name, value) {
+  return name.endsWith("_ms") ? seconds(value) : String(value);
 }
 
 function numberField(name, [least, most]) {
@@ -50,23 +54,36 @@ function numberField(name, [least, most]) {
   const refusal = element("p", { class: "refusal", id: `${name}-refusal`, role: "alert" });
   range.addEventListener("input", () => { box.value = range.value; });
   const change = (input) => {
+    // An empty box is no number; for the server it would be a 0.
+    if (input.value === "") return fields.get(name).refuse({ field: name, range: [least, most] });
     const value = Math.round(Number(input.value) * scale);
     // The slider's end means the least that is allowed, which may lie between two of its steps.
-    send(name, input === range ? Math.max(value, least) : value, [box], refusal);
+    send(name, input === range ? Math.max(value, least) : value);
   };
+  const put = (value) => { range.value = value / scale; box.value = value / scale; };
   range.addEventListener("change", () => change(range));
   box.addEventListener("change", () => change(box));
   fields.set(name, {
     show(value) {
-      if (![range, box].includes(document.activeElement) || this.last !== value) {
-        if (!this.refused || this.last !== value) { range.value = value / scale; box.value = value / scale; }
-      }
+      const touched = [range, box].includes(document.activeElement) || this.refused?.field === name;
+      if (!touched || this.last !== value) put(value);
       this.last = value;
-      range.setAttribute("aria-valuetext", time ? seconds(value) : String(value));
+      range.setAttribute("aria-valuetext", amount(name, value));
     },
+    /** Says why the server did not take what was sent; `null` when it did. */
+    refuse(answer) {
+      this.refused = answer;
+      this.sayRefusal();
+      box.setAttribute("aria-invalid", String(answer?.field === name));
+      // Another setting is in the way: what is in force is shown again, and only what was sent of this one is wrong.
+      if (answer && answer.field !== name) put(inForce[name]);
+    },
+    sayRefusal() { setText(refusal, this.refused ? said(name, this.refused) : ""); },
     say() {
+      this.sayRefusal();
       setText(label, t(`set.${name}`));
       setText(unit, time ? t("seconds") : "");
+      if (this.last !== undefined) range.setAttribute("aria-valuetext", amount(name, this.last));
       box.title = t("set.range", `${least / scale}`, `${most / scale} ${time ? t("seconds") : ""}`.trim());
     },
   });
@@ -76,7 +93,7 @@ function numberField(name, [least, most]) {
 function checkField(name) {
   const box = element("input", { type: "checkbox", id: name, name });
   const label = element("label", { for: name });
-  box.addEventListener("change", () => send(name, box.checked, [box]));
+  box.addEventListener("change", () => send(name, box.checked));
   fields.set(name, { show: (value) => { box.checked = value; }, say: () => setText(label, t(`set.${name}`)) });
   return element("div", { class: "check", "data-field": name }, [box, label]);
 }
@@ -86,7 +103,7 @@ function choiceField(name, choices) {
   const parts = choices.map((choice) => {
     const box = element("input", { type: "radio", name, id: `${name}-${choice}`, value: choice });
     const label = element("label", { for: `${name}-${choice}` });
-    box.addEventListener("change", () => send(name, choice, [box]));
+    box.addEventListener("change", () => send(name, choice));
     return { choice, box, label };
   });
   fields.set(name, {
@@ -99,6 +116,10 @@ function choiceField(name, choices) {
 /** Shows the settings in force. */
 export function showSettings(settings) {
   const now = performance.now();
+  const names = [...fields.keys()];
+  // What was refused was refused with the settings as they were, which another page may have changed since.
+  if (names.some((name) => settings[name] !== inForce[name])) names.forEach((name) => fields.get(name).refuse?.(null));
+  inForce = settings;
   for (const [name, field] of fields) {
     if (!(field.settled > now)) field.show(settings[name]);
   }

@@ -24,9 +24,8 @@ export class Spans {
     this.close(id, layer, at);
     const row = this.row(id);
     const span = { kind, from: at, to: null, ...more };
-    row.spans.push(span);
+    this.keep(row.spans, span);
     row.open.set(layer, span);
-    if (row.spans.length > KEPT) row.spans.shift();
     return span;
   }
 
@@ -39,14 +38,18 @@ export class Spans {
     // It worked on after its lease had ended, and did not notice.
     if (span.kind === "leading" && span.ends !== undefined && at - span.ends > UNNOTICED_MS) {
       span.to = span.ends;
-      row.spans.push({ kind: "stale", from: span.ends, to: at });
+      this.keep(row.spans, { kind: "stale", from: span.ends, to: at });
     }
   }
 
   mark(id, kind, at) {
-    const { marks } = this.row(id);
-    marks.push({ kind, at });
-    if (marks.length > KEPT) marks.shift();
+    this.keep(this.row(id).marks, { kind, at });
+  }
+
+  /** A page may stay open for days: only the latest are kept, and what is still open, however long. */
+  keep(list, item) {
+    list.push(item);
+    if (list.length > KEPT) list.splice(list.findIndex((old) => old.to !== null), 1);
   }
 
   /** Takes in one event. */
@@ -71,7 +74,7 @@ export class Spans {
         break;
       case "released":
         this.close(id, "work", at);
-        if (remaining > 0) row.spans.push({ kind: "kept", from: at, to: at + remaining });
+        if (remaining > 0) this.keep(row.spans, { kind: "kept", from: at, to: at + remaining });
         break;
       case "skipped": case "gave_up":
         this.close(id, "work", at);

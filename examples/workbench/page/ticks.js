@@ -2,7 +2,7 @@
 
 import { Spans } from "/spans.js";
 import { draw, drawAxis } from "/chart.js";
-import { t, language } from "/words.js";
+import { t, complaint, language } from "/words.js";
 import { element, setText } from "/dom.js";
 import { tone } from "/live.js";
 
@@ -40,7 +40,7 @@ async function choose(name) {
   ticks.chosen = ticks.plans.find((plan) => plan.name === name);
   const answer = await fetch("/api/ticks", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(ticks.chosen.plan) });
   const play = await answer.json();
-  if (!answer.ok) return setText("ticks-problem", play.error);
+  if (!answer.ok) return setText("ticks-problem", complaint(play));
   setText("ticks-problem", "");
   ticks.play = play;
   ticks.play.last = Math.max(...play.rows.map((row) => row.tick + (row.action === "released" ? row.remaining ?? 0 : 0)));
@@ -92,6 +92,7 @@ export function sayTicks() {
   showButtons();
   if (!play) return;
   setText("plan-sentence", chosen.sentence[column()]);
+  setText("ticks-text", t("ticks.text", chosen.name));
   const { lease, work, wait, min_lease, slots, auto_extend, on_lost } = play.plan;
   const onLost = t(on_lost === "continue" ? "ticks.continue" : "ticks.stop");
   setText("plan-numbers", t("ticks.numbers", lease, work, wait, min_lease, slots, t(auto_extend ? "yes" : "no"), onLost));
@@ -99,11 +100,14 @@ export function sayTicks() {
   $("ticks-now").dataset.tick = at;
   $("ticks-now").dataset.over = isOver();
   const rows = play.rows.filter((row) => row.tick <= at);
-  $("ticks-table").dataset.slots = slots;
+  // A column of one slot says nothing.
+  const several = slots > 1;
+  $("ticks-slot").hidden = !several;
   $("ticks-events").replaceChildren(...rows.map((row) => element("tr", {
     "data-tick": row.tick, "data-candidate": row.candidate, "data-action": row.action, "data-tone": tone(eventOf(row)), "data-now": row.tick === at,
   }, [
     element("td", { class: "number" }, String(row.tick)), element("td", {}, row.candidate), element("td", {}, row.words[column()]),
+    ...(several ? [element("td", { class: "number" }, String(row.slot ?? ""))] : []),
     element("td", { class: "number" }, String(row.token ?? "")), element("td", { class: "number" }, String(row.remaining ?? "")), element("td", {}, row.result[column()]),
   ])));
   paintTicks();
@@ -112,7 +116,11 @@ export function sayTicks() {
 /** Draws the lanes, as wide as the window lets them be. */
 export function paintTicks() {
   const { play, at } = ticks;
-  if (!play) return;
+  const axis = $("ticks-axis");
+  // As wide as each strip; nothing, while the other mode is shown.
+  const width = axis.clientWidth;
+  if (!play || width === 0) return;
+  const pixels = width / ((play.last + AFTERWARDS) * 1000);
   const spans = new Spans();
   for (const row of play.rows.filter((row) => row.tick <= at)) {
     spans.add(eventOf(row));
@@ -121,15 +129,11 @@ export function paintTicks() {
   }
   for (const id of play.candidates) {
     const strip = $(`ticks-${id}-strip`);
-    const width = strip.clientWidth;
-    if (width === 0) return;
-    const pixels = width / ((play.last + AFTERWARDS) * 1000);
-    // The present tick is shown to its end.
-    const now = (at + 1) * 1000;
-    const shown = at < 0 ? { spans: [], marks: [] } : spans.between(id, 0, now);
-    draw(strip, shown, -300, pixels, width, at < 0 ? null : now);
+    // The present tick is shown to its end; the line stands where it begins, as its number on the scale does.
+    const shown = at < 0 ? { spans: [], marks: [] } : spans.between(id, 0, (at + 1) * 1000);
+    draw(strip, shown, -300, pixels, width, at < 0 ? null : at * 1000);
     const words = play.rows.filter((row) => row.candidate === id && row.tick <= at).map((row) => `${row.tick}: ${row.words[column()]}`);
     strip.setAttribute("aria-label", `${t("candidate", id)}. ${words.join(", ")}`);
-    drawAxis($("ticks-axis"), -300, (play.last + AFTERWARDS) * 1000, pixels, width, (ms) => String(ms / 1000));
   }
+  drawAxis(axis, -300, (play.last + AFTERWARDS) * 1000, pixels, width, (ms) => String(ms / 1000));
 }

@@ -19,12 +19,12 @@ const WORDS = {
   "contention.1": ["a leads for 8 seconds. b stands after one second and waits for two: somebody else leading is no error, so b will be skipped.", "a가 8초 동안 리더입니다. b는 1초 뒤 출마해 2초를 기다립니다. 다른 후보가 리더인 것은 오류가 아니므로 b는 건너뛰게 됩니다."],
   "contention.2": ["b was skipped; its work did not run. a gives the slot back at 8 seconds, and c stands at 9.", "b는 건너뛰었고 작업은 실행되지 않았습니다. a는 8초에 슬롯을 반납하고 c는 9초에 출마합니다."],
   "contention.3": ["c was elected, with a greater fencing token than a had.", "c가 a보다 큰 펜싱 토큰으로 선출되었습니다."],
-  "stale-owner.title": ["Expiry, and a stale owner", "만료와 오래된 보유자"],
-  "stale-owner.text": ["Work that takes longer than its lease and does not stop when told (on_lost: Notify): others are elected, and what it still does is refused.", "작업이 리스보다 오래 걸리고 알림을 받아도 멈추지 않습니다(on_lost: Notify). 다른 후보가 선출되고, 옛 보유자가 하는 일은 거부됩니다."],
+  "stale-owner.title": ["Expiry, and a stale owner", "만료와 낡은 보유자"],
+  "stale-owner.text": ["Work that takes longer than its lease and does not stop when told (on_lost: Notify): others are elected, and what it still does is refused.", "작업이 리스보다 오래 걸리고 알림을 받아도 멈추지 않습니다(on_lost: Notify). 다른 후보가 선출되고, 옛 보유자가 하는 일은 거절됩니다."],
   "stale-owner.1": ["a leads with a lease of 6 seconds and without extension; its work takes 12. b waits from the 5th second on.", "a의 리스는 6초이고 연장이 없으며 작업은 12초 걸립니다. b는 5초부터 기다립니다."],
   "stale-owner.2": ["a's lease has ended and b is elected. a works on all the same: see its writes bounce off b's fencing token.", "a의 리스가 끝나고 b가 선출되었습니다. 그래도 a는 계속 일합니다. a의 쓰기가 b의 펜싱 토큰에 막히는 것을 보세요."],
-  "stale-owner.3": ["c waits from the 10th second on. a's work ends at 12: its release is refused as stale and takes nothing from anybody.", "c는 10초부터 기다립니다. a의 작업은 12초에 끝나며, 반납은 오래된 것으로 거부되어 누구의 것도 빼앗지 않습니다."],
-  "stale-owner.4": ["c is elected when b's lease ends; now b is the stale one.", "b의 리스가 끝나자 c가 선출됩니다. 이제 b가 오래된 보유자입니다."],
+  "stale-owner.3": ["c waits from the 10th second on. a's work ends at 12: its release is refused as stale and takes nothing from anybody.", "c는 10초부터 기다립니다. a의 작업은 12초에 끝나며, 반납은 낡은 것으로 거절되어 누구의 것도 빼앗지 않습니다."],
+  "stale-owner.4": ["c is elected when b's lease ends; now b is the stale one.", "b의 리스가 끝나자 c가 선출됩니다. 이제 b가 낡은 보유자입니다."],
   "extension.title": ["Automatic extension", "자동 연장"],
   "extension.text": ["The same long work with auto_extend: the lease is extended each third of it, and nobody else gets in.", "같은 긴 작업에 auto_extend를 켭니다. 리스의 3분의 1마다 연장되어 아무도 끼어들지 못합니다."],
   "extension.1": ["a leads with a lease of 6 seconds and extends it every 2. b stands after one second and waits for two.", "a의 리스는 6초이고 2초마다 연장합니다. b는 1초 뒤 출마해 2초를 기다립니다."],
@@ -40,7 +40,7 @@ const WORDS = {
   "paused-leader.text": ["A leader stands still in the middle of its work, another is elected, and when the first goes on it does not know. Its write bounces.", "리더가 작업 도중 멈춘 사이 다른 후보가 선출됩니다. 다시 움직인 옛 리더는 그것을 모르고, 그 쓰기는 막힙니다."],
   "paused-leader.1": ["a leads and extends its lease; b waits.", "a가 리더이고 리스를 연장합니다. b는 기다립니다."],
   "paused-leader.2": ["a is frozen: nothing of it runs, its extensions neither. When its lease of 4 seconds is over, b is elected.", "a가 정지되었습니다. 연장을 포함해 아무것도 실행되지 않습니다. 4초의 리스가 끝나면 b가 선출됩니다."],
-  "paused-leader.3": ["a goes on where it stood and writes. The resource has seen b's greater fencing token and refuses a's.", "a가 멈춘 곳에서 이어서 씁니다. 자원은 b의 더 큰 펜싱 토큰을 보았으므로 a의 쓰기를 거부합니다."],
+  "paused-leader.3": ["a goes on where it stood and writes. The resource has seen b's greater fencing token and refuses a's.", "a가 멈춘 곳에서 이어서 씁니다. 자원은 b의 더 큰 펜싱 토큰을 보았으므로 a의 쓰기를 거절합니다."],
   "paused-leader.4": ["a was told that its lease is lost; b leads on. With on_lost: Cancel, a's work would not even have written.", "a는 리스를 잃었다는 알림을 받았고 b가 계속 리더입니다. on_lost가 Cancel이었다면 a의 작업은 쓰지도 못했을 것입니다."],
   "failover.title": ["Failover of the server", "서버 장애 조치"],
   "failover.text": ["A Redis primary grants a lease and dies before its replica has it: for a moment there are two holders. The servers are started for it.", "Redis 프라이머리가 리스를 부여한 뒤 복제본에 닿기 전에 죽습니다. 잠시 보유자가 둘이 됩니다. 서버는 이 이야기를 위해 시작됩니다."],
@@ -53,7 +53,8 @@ const WORDS = {
   "failover-replica-ack.1": ["A primary and a replica that lags are started. a stands, and no replica acknowledges its grant.", "프라이머리와 뒤처지는 복제본을 시작합니다. a가 출마하지만 어떤 복제본도 확인하지 않습니다."],
   "failover-replica-ack.2": ["a was not elected: an error that says why. The primary is killed, the replica promoted and given a replica of its own.", "a는 선출되지 않았고 이유를 알리는 오류를 받았습니다. 프라이머리가 죽고, 승격된 복제본에 새 복제본이 붙습니다."],
   "failover-replica-ack.3": ["b is elected, and the new primary's replica has its grant. Nobody else ever led.", "b가 선출되었고 새 프라이머리의 복제본이 그것을 갖고 있습니다. 다른 누구도 리더가 된 적이 없습니다."],
-  "scenario.unavailable": ["Not here: {0}.", "여기서는 할 수 없음: {0}."],
+  "scenario.unavailable": ["Not here: no Redis server can be started and killed for it.", "여기서는 할 수 없음: 이 이야기를 위해 시작하고 죽일 Redis 서버가 없습니다."],
+  "scenario.failure": ["The story could not be played to its end.", "이야기를 끝까지 보여 줄 수 없었습니다."],
   "scenario.end": ["End the story", "이야기 끝내기"],
   "scenario.step": ["step {0} of {1}", "{1}단계 중 {0}단계"],
   "scenario.over": ["over", "끝"], "scenario.failed": ["failed", "실패"],
@@ -61,7 +62,7 @@ const WORDS = {
   "candidates.title": ["Candidates for", "후보: "],
   "start.all": ["Start all", "모두 시작"], "reset": ["Start over", "처음부터"],
   "legend.title": ["What the chart shows", "차트 읽는 법"],
-  "candidate": ["candidate {0}", "후보 {0}"],
+  "candidate": ["candidate {0}", "후보 {0}"], "deeds": ["what candidate {0} can be made to do", "후보 {0} 조작"],
 
   "phase.down": ["not running", "실행 안 됨"], "phase.connecting": ["connecting", "연결 중"],
   "phase.idle": ["between two stands", "다음 출마 전"], "phase.waiting": ["waits to be elected", "선출을 기다림"],
@@ -70,7 +71,7 @@ const WORDS = {
   "strip": ["Candidate {0}: {1}. Fencing token {2}, {3} left.", "후보 {0}: {1}. 펜싱 토큰 {2}, 남은 시간 {3}."],
   "strip.short": ["Candidate {0}: {1}.", "후보 {0}: {1}."],
 
-  "do.start": ["Start", "시작"], "do.stop": ["Stop", "종료"], "do.freeze": ["Freeze", "정지"], "do.thaw": ["Thaw", "해동"],
+  "do.start": ["Start", "시작"], "do.stop": ["Stop", "종료"], "do.freeze": ["Freeze", "정지"], "do.thaw": ["Thaw", "재개"],
   "do.kill": ["Kill", "강제 종료"], "do.cut": ["Cut off", "연결 끊기"], "do.mend": ["Reconnect", "다시 연결"],
   "do.again": ["Stand", "출마"],
 
@@ -82,7 +83,7 @@ const WORDS = {
   "legend.cut": ["cut from the store", "저장소와 끊김"],
   "legend.elected": ["elected", "선출됨"], "legend.extended": ["lease extended", "리스 연장"],
   "legend.lost": ["lease lost", "리스 상실"], "legend.skipped": ["skipped: the wait was over", "건너뜀: 대기 시간이 끝남"],
-  "legend.accepted": ["write accepted", "쓰기 승인"], "legend.refused": ["write refused as stale", "오래된 쓰기 거부"],
+  "legend.accepted": ["write accepted", "쓰기 승인"], "legend.refused": ["write refused as stale", "낡은 쓰기 거절"],
   "legend.failed": ["the store failed", "저장소 오류"], "legend.killed": ["killed", "강제 종료됨"],
 
   "store.title": ["The store's record", "저장소의 기록"],
@@ -94,16 +95,16 @@ const WORDS = {
   "store.nobody": ["Nobody leads.", "리더가 없습니다."],
   "store.unknown": ["The store does not answer ({0}): nobody knows who leads.", "저장소가 응답하지 않습니다({0}). 누가 리더인지 아무도 모릅니다."],
   "store.slot": ["slot {0}", "슬롯 {0}"], "store.name": ["name", "이름"], "store.owner": ["owner", "보유자"],
-  "store.left": ["{0} left", "{0} 남음"], "store.kept": ["kept by the minimum lease", "최소 리스로 유지 중"],
+  "store.kept": ["kept by the minimum lease", "최소 리스로 유지 중"],
   "store.node": ["node {0}", "노드 {0}"], "store.up": ["answers", "응답함"], "store.down": ["stopped", "멈춤"],
   "store.stop": ["Stop the store", "저장소 멈추기"], "store.start": ["Start the store", "저장소 다시 시작"],
   "store.forget": ["Lose its memory", "기억 지우기"], "node.stop": ["Stop", "멈추기"], "node.start": ["Start", "시작"], "node.forget": ["Forget", "지우기"],
   "store.hint": ["A store that is stopped is an error for whoever asks, never \"somebody else leads\". One that has lost its memory may elect a second leader while the first still works: then only fencing tokens help.", "멈춘 저장소는 묻는 쪽에 오류이며, \"다른 누군가가 리더\"라는 뜻이 아닙니다. 기억을 잃은 저장소는 첫 리더가 일하는 동안 두 번째 리더를 뽑을 수 있습니다. 그때는 펜싱 토큰만이 도움이 됩니다."],
 
   "resource.title": ["The guarded work's resource", "보호받는 작업의 자원"],
-  "resource.hint": ["Each leader writes here once a second, with its fencing token. The resource remembers the greatest it has seen, and refuses a lower one.", "리더는 1초에 한 번 펜싱 토큰과 함께 여기에 씁니다. 자원은 본 것 중 가장 큰 토큰을 기억하고 더 작은 토큰은 거부합니다."],
+  "resource.hint": ["Each leader writes here once a second, with its fencing token. The resource remembers the greatest it has seen, and refuses a lower one.", "리더는 1초에 한 번 펜싱 토큰과 함께 여기에 씁니다. 자원은 본 것 중 가장 큰 토큰을 기억하고 더 작은 토큰은 거절합니다."],
   "resource.seen": ["greatest token seen", "본 토큰 중 최댓값"], "resource.none": ["none yet", "아직 없음"],
-  "resource.counts": ["writes", "쓰기"], "resource.count": ["{0} accepted, {1} refused", "승인 {0}, 거부 {1}"],
+  "resource.counts": ["writes", "쓰기"], "resource.count": ["{0} accepted, {1} refused", "승인 {0}, 거절 {1}"],
   "writes.caption": ["Last writes", "최근 쓰기"],
 
   "settings.title": ["Settings", "설정"],
@@ -121,6 +122,7 @@ const WORDS = {
   "set.cancel": ["Cancel: the work is dropped", "Cancel: 작업을 버림"],
   "set.notify": ["Notify: the work is told; this one goes on", "Notify: 작업에 알림, 이 작업은 계속함"],
   "set.range": ["Takes {0} to {1}.", "{0}에서 {1}까지 가능합니다."],
+  "set.other": ["{0} was not taken: with it, “{1}” takes {2} to {3}. Change that first.", "{0}로 바꿀 수 없습니다. 그러면 ‘{1}’ 설정은 {2}에서 {3}까지만 가능합니다. 그 설정을 먼저 바꾸세요."],
   "seconds": ["s", "초"],
 
   "ticks.title": ["The same engine, in ticks", "같은 엔진을 틱 단위로"],
@@ -130,37 +132,42 @@ const WORDS = {
   "ticks.numbers": ["In ticks: lease {0}, work {1}, wait {2}, min lease {3}. Slots {4}; automatic extension: {5}; when the lease is lost: {6}.", "틱 단위: 리스 {0}, 작업 {1}, 대기 {2}, 최소 리스 {3}. 슬롯 {4}, 자동 연장: {5}, 리스를 잃으면: {6}."],
   "ticks.continue": ["the work goes on", "작업을 계속함"], "ticks.stop": ["the work is dropped", "작업을 버림"],
   "ticks.caption": ["What has happened so far", "지금까지 일어난 일"],
-  "ticks.text": ["The same as text: cargo run --example timeline", "같은 내용을 글로: cargo run --example timeline"],
+  "ticks.text": ["The same as text: cargo run --example timeline -- {0}", "같은 내용을 글로: cargo run --example timeline -- {0}"],
   "yes": ["yes", "예"], "no": ["no", "아니요"],
-  "plan.contention": ["contention", "경합"], "plan.expiry": ["expiry and a stale owner", "만료와 오래된 보유자"], "plan.extension": ["automatic extension", "자동 연장"],
+  "plan.contention": ["contention", "경합"], "plan.expiry": ["expiry and a stale owner", "만료와 낡은 보유자"], "plan.extension": ["automatic extension", "자동 연장"],
   "plan.slots": ["two slots", "슬롯 둘"], "plan.pause": ["the paused leader", "멈춘 리더"], "plan.min-lease": ["minimum lease", "최소 리스"],
   "events.title": ["What happened", "일어난 일"], "events.caption": ["The last events, the newest first", "최근 이벤트, 새것부터"],
-  "col.time": ["Time", "시각"], "col.tick": ["Tick", "틱"], "col.candidate": ["Candidate", "후보"], "col.action": ["Action", "동작"],
+  "col.time": ["Time", "시각"], "col.tick": ["Tick", "틱"], "col.candidate": ["Candidate", "후보"], "col.action": ["Action", "동작"], "col.slot": ["Slot", "슬롯"],
   "col.fence": ["Fencing token", "펜싱 토큰"], "col.remaining": ["Remaining", "남은 시간"], "col.result": ["Result", "결과"],
   "store": ["store", "저장소"],
 
   "act.starts": ["starts", "시작"], "act.stops": ["stops", "종료"], "act.stands": ["stands", "출마"], "act.elected": ["elected", "선출"],
   "act.extended": ["extended", "연장"], "act.skipped": ["skipped", "건너뜀"], "act.lost": ["lost", "상실"], "act.released": ["released", "반납"],
   "act.release": ["releases", "반납 시도"], "act.dropped": ["work dropped", "작업 중단"], "act.write": ["writes", "쓰기"], "act.failed": ["store failed", "저장소 오류"],
-  "act.gave_up": ["gives up", "포기"], "act.frozen": ["frozen", "정지"], "act.thawed": ["thawed", "해동"], "act.killed": ["killed", "강제 종료"],
+  "act.gave_up": ["gives up", "포기"], "act.frozen": ["frozen", "정지"], "act.thawed": ["thawed", "재개"], "act.killed": ["killed", "강제 종료"],
   "act.cut": ["cut off", "끊김"], "act.mended": ["reconnected", "다시 연결"], "act.missed": ["events missed", "이벤트 누락"], "act.other": ["other", "기타"],
   "act.store_stopped": ["stopped", "멈춤"], "act.store_started": ["started", "시작"], "act.store_forgot": ["lost its memory", "기억 상실"],
 
   "res.ok": ["", ""], "res.node": ["node {0}", "노드 {0}"],
   "res.elected": ["leads in slot {0}", "슬롯 {0}의 리더"], "res.held": ["{0} leads", "{0} 후보가 리더"], "res.held.nobody": ["somebody else leads", "다른 누군가가 리더"],
   "res.kept": ["kept until the minimum lease is over", "최소 리스가 끝날 때까지 유지"], "res.released": ["the slot is free", "슬롯이 비었음"],
-  "res.accepted": ["accepted", "승인됨"], "res.stale": ["refused", "거부됨"], "res.refused": ["refused: token {0} was seen already", "거부됨: 이미 토큰 {0}을 봄"],
-  "res.dropped": ["it had lost its lease: {0}", "리스를 잃음: {0}"], "res.release": ["refused as stale: {0}", "오래된 것이라 거부됨: {0}"],
+  "res.accepted": ["accepted", "승인됨"], "res.stale": ["refused", "거절됨"], "res.refused": ["refused: token {0} was seen already", "거절됨: 이미 토큰 {0}을 봄"],
+  "res.dropped": ["it had lost its lease: {0}", "리스를 잃음: {0}"], "res.release": ["refused as stale: {0}", "낡은 것이라 거절됨: {0}"],
   "res.failed": ["{0}: {1}", "{0}: {1}"],
   "why.expired": ["its time ran out", "시간이 다 됨"], "why.taken": ["another holds the slot", "다른 후보가 슬롯을 가짐"], "why.deleted": ["its record is gone", "기록이 사라짐"],
   "why.max_tenure": ["longest tenure", "최장 임기"], "why.shut_down": ["shut down", "종료됨"], "why.released": ["released", "반납됨"],
   "why.unreachable": ["unreachable", "연결할 수 없음"], "why.timed_out": ["no answer in time", "시간 안에 응답 없음"], "why.not_ready": ["not ready", "준비 안 됨"],
-  "why.read_only": ["read-only", "읽기 전용"], "why.too_few_replicas": ["too few replicas have it", "확인한 복제본이 부족함"], "why.other": ["an error", "오류"],
-  "step.connect": ["connect", "연결"], "step.claim": ["claim", "요청"], "step.extend": ["extend", "연장"], "step.release": ["release", "반납"], "step.watch": ["watch", "감시"], "step.inspect": ["inspect", "조회"],
+  "why.read_only": ["read-only", "읽기 전용"], "why.too_few_replicas": ["too few replicas have it", "확인한 복제본이 부족함"],
+  "why.out_of_memory": ["out of memory", "메모리 부족"], "why.denied": ["access denied", "접근이 거절됨"],
+  "why.wrong_type": ["something else stands where the record would be", "기록이 있을 자리에 다른 것이 있음"],
+  "why.malformed_reply": ["an answer that makes no sense", "알 수 없는 응답"], "why.other": ["an error", "오류"],
+  "step.connect": ["connect", "연결"], "step.claim": ["claim", "요청"], "step.extend": ["extend", "연장"], "step.release": ["release", "반납"], "step.watch": ["watch", "감시"], "step.inspect": ["inspect", "조회"], "step.evict": ["evict", "회수"],
+
+  "refusal.not_running": ["That candidate is not running; start it first.", "실행 중인 후보가 아닙니다. 먼저 시작하세요."],
 
   "say.elected": ["{0} was elected with fencing token {1}.", "{0} 후보가 펜싱 토큰 {1}(으)로 선출되었습니다."],
   "say.lost": ["{0} lost its lease: {1}.", "{0} 후보가 리스를 잃었습니다: {1}."],
-  "say.refused": ["A write of {0} was refused: its fencing token is stale.", "{0} 후보의 쓰기가 거부되었습니다. 펜싱 토큰이 오래되었습니다."],
+  "say.refused": ["A write of {0} was refused: its fencing token is stale.", "{0} 후보의 쓰기가 거절되었습니다. 펜싱 토큰이 낡았습니다."],
   "say.failed": ["The store failed {0}.", "저장소가 {0}에게 응답하지 못했습니다."],
 };
 
@@ -188,20 +195,29 @@ export function seconds(ms) {
   return ms === null || ms === undefined ? "" : `${(ms / 1000).toFixed(ms < 9950 ? 2 : 1)} ${t("seconds")}`;
 }
 
+/** The words of a code of that group; what is no code is free text, and stands as it is. */
+export function word(group, code) {
+  return /^[a-z_]+$/.test(code) ? t(`${group}.${code}`) : String(code ?? "");
+}
+
+/** What the server has refused, in the page's words where they have its code, and otherwise in the server's own. */
+export function complaint({ code, error }) {
+  return WORDS[`refusal.${code}`] ? t(`refusal.${code}`) : error ?? "";
+}
+
 /** What an event's result means, in a few words. */
 export function result(event) {
   const { action, result, detail } = event;
-  const why = t(`why.${detail ?? result}`);
+  const why = word("why", detail ?? result);
   switch (action) {
     case "elected": return t("res.elected", event.slot);
     case "skipped": return detail ? t("res.held", detail) : t("res.held.nobody");
     case "released": return t(result === "kept" ? "res.kept" : "res.released");
     case "write": return t(`res.${result}`, detail);
     case "dropped": case "release": return t(`res.${action}`, why);
-    case "lost": return t(`why.${result}`);
-    case "failed": return t("res.failed", t(`step.${detail}`), t(`why.${result}`));
-    case "gave_up": return t(`why.${result}`);
+    case "lost": case "gave_up": return word("why", result);
+    case "failed": return t("res.failed", word("step", detail), word("why", result));
     case "store_stopped": case "store_started": case "store_forgot": return detail ? t("res.node", detail) : "";
-    default: return detail ?? t(`res.${result}`);
+    default: return detail ?? word("res", result);
   }
 }

@@ -214,10 +214,11 @@ impl Page {
         answer.expect("the script runs").json().clone()
     }
 
-    /// The rows of a deterministic table as they are shown: tick, candidate, fencing token, remaining, result.
+    /// The rows of a table as they are shown, its head among them.
     pub async fn table(&self, id: &str) -> Vec<Vec<String>> {
         let script = format!(
-            "return [...document.getElementById('{id}').rows].map((row) => [0, 1, 3, 4, 5].map((cell) => row.cells[cell].innerText))"
+            "return [...document.getElementById('{id}').rows].map((row) =>
+               [...row.cells].filter((cell) => cell.checkVisibility()).map((cell) => cell.innerText))"
         );
         serde_json::from_value(self.ask(&script).await).expect("rows of text")
     }

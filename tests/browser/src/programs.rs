@@ -4,8 +4,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
-
 /// The program of that example.
 ///
 /// # Panics
@@ -23,30 +21,26 @@ pub(crate) fn example(name: &str) -> PathBuf {
     program
 }
 
-/// What `cargo run --example timeline` says of a scenario, as the page's table has it: tick, candidate, fencing token,
-/// remaining, result.
+/// The table of what `cargo run --example timeline` says of a scenario, its head among the rows.
 ///
 /// # Panics
 ///
 /// When it fails.
 #[must_use]
 pub fn timeline(scenario: &str) -> Vec<Vec<String>> {
-    let told = Command::new(example("timeline"))
-        .args([scenario, "--json"])
-        .output();
+    let told = Command::new(example("timeline")).arg(scenario).output();
     let told = told.expect("the timeline runs").stdout;
     let text = String::from_utf8(told).expect("it tells text");
-    let cell = |row: &Value, field: &str| match &row[field] {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    text.lines()
-        .map(|line| {
-            let row: Value = serde_json::from_str(line).expect("a line is JSON");
-            ["tick", "candidate", "token", "remaining", "result"]
-                .map(|field| cell(&row, field))
-                .to_vec()
-        })
+    // The plan, the table and the lanes, with an empty line between them.
+    let table = text.split("\n\n").nth(1).expect("a table");
+    table.lines().map(cells).collect()
+}
+
+/// Two spaces are between the cells, or more; what is empty on the page is a dash.
+fn cells(line: &str) -> Vec<String> {
+    line.split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .map(|cell| cell.replace('-', if cell == "-" { "" } else { "-" }))
         .collect()
 }

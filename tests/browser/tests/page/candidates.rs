@@ -2,6 +2,7 @@
 //! stays; on a machine that is slow enough, who leads has ended its work by the time that the test comes to look.
 
 use leader_browser_tests::{Page, Window, on_the_page};
+use serde_json::json;
 
 /// Starts everybody with long work and waits until one leads: who.
 async fn with_a_leader(page: &Page) -> String {
@@ -148,6 +149,45 @@ async fn starting_over_leaves_nothing() {
         page.count("#rows [data-phase=down]", 3).await;
         page.says("record", "Nobody leads").await;
         page.value("work_ms-number", "3").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_chart_keeps_does_not_grow_without_end() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let script = "
+            const { Spans } = await import('/spans.js');
+            const spans = new Spans();
+            const add = (action, at_ms, more) => spans.add({ candidate: 'z', action, at_ms, ...more });
+            add('cut', 0);
+            for (let at = 0; at < 20_000_000; at += 1000) {
+              add('elected', at, { fence: 1, remaining_ms: 100 });
+              add('released', at + 500, { remaining_ms: 300 });
+            }
+            const { spans: kept, marks } = spans.row('z');
+            return [kept.length, marks.length, kept.filter(({ kind }) => kind === 'cut').length]";
+        assert_eq!(page.ask(script).await, json!([400, 400, 1]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_said_once() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.click("store-stop").await;
+        page.says("record", "The store does not answer").await;
+        page.click("start-all").await;
+        page.says("events", "store failed").await;
+        let changes = "
+            let told = 0;
+            const within = (node) => node.closest?.('[role=status]') || node.querySelector?.('[role=status]');
+            new MutationObserver((changes) => {
+              told += changes.filter(({ target, addedNodes }) => [target, ...addedNodes].some(within)).length;
+            }).observe(document.getElementById('record'), { childList: true, characterData: true, subtree: true });
+            await new Promise((done) => setTimeout(done, 2000));
+            return told";
+        assert_eq!(page.ask(changes).await, 0);
     })
     .await;
 }

@@ -1,6 +1,11 @@
 //! The page loads, says what it is, and asks nobody but its own server for anything.
 
-use leader_browser_tests::{Window, on_the_page};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use leader_browser_tests::{Page, Window, on_the_page};
+use leader_tests::until;
 
 #[tokio::test]
 async fn it_loads_and_shows_its_candidates() {
@@ -86,6 +91,90 @@ async fn a_workbench_that_is_gone_is_said() {
         page.says("connection", "trying again").await;
         // Rightly, the browser says that it cannot connect.
         page.forgive().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn it_is_connected_when_it_knows_what_it_shows() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let knows = "return (await import('/live.js')).default.state !== null";
+        for _ in 0..5 {
+            page.go_to("").await;
+            assert_eq!(page.ask(knows).await, true);
+        }
+    })
+    .await;
+}
+
+/// Asks for the workbench's events, as one more page: the stream, and whether it is one.
+fn listen(page: &Page) -> (TcpStream, bool) {
+    let host = page.address().trim_start_matches("http://");
+    let host = host.trim_end_matches('/');
+    let mut stream = TcpStream::connect(host).expect("the workbench listens");
+    write!(stream, "GET /api/events HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("it is asked");
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).expect("it answers");
+    let heard = status.ends_with(b"200");
+    (stream, heard)
+}
+
+#[tokio::test]
+async fn one_page_too_many_is_told_so() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        // This page gives its place back, and others take all there are.
+        page.ask("location.href = '/api/state'").await;
+        let mut others = Vec::new();
+        let mut refused = 0;
+        while refused < 20 {
+            let (stream, heard) = listen(page);
+            if heard {
+                others.push(stream);
+                refused = 0;
+            } else {
+                refused += 1;
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        page.ask("location.href = '/'").await;
+        page.says("connection", "too many pages are open").await;
+        drop(others);
+        page.shows("connection", "data-connected", "true").await;
+        // The browser tells the console of each answer that is an error.
+        page.forgive().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_missed_is_said_for_a_while() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        page.ask(
+            "const { default: live, take } = await import('/live.js');
+             take({ state: live.state, events: [], missed: 7 }, true)",
+        )
+        .await;
+        page.says("missed", "missed 7 events").await;
+        let silent = "return document.getElementById('missed').textContent === ''";
+        until(
+            "nothing is said any more",
+            Duration::from_secs(30),
+            async || page.ask(silent).await == true,
+        )
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_scripts_it_says_in_both_languages_that_it_needs_them() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let said = "return document.querySelector('noscript')?.textContent ?? ''";
+        let said = page.ask(said).await;
+        let said = said.as_str().unwrap_or_default();
+        for part in ["needs JavaScript", "JavaScript가 필요합니다"] {
+            assert!(said.contains(part), "{said}");
+        }
     })
     .await;
 }

@@ -6,3 +6,4 @@ mod looks;
 mod settings;
 mod stories;
 mod ticks;
+mod words;

@@ -204,6 +204,10 @@ async fn a_story_can_be_ended_and_another_begun() {
         page.says("a-state", "leads").await;
         page.click("scenario-end").await;
         page.count("#scenario-status:not([hidden])", 0).await;
+        assert_eq!(
+            page.ask("return document.activeElement.id").await,
+            "scenario-extension"
+        );
         page.says("a-state", "not running").await;
         page.click("scenario-contention").await;
         page.shows("scenario-status", "data-scenario", "contention")

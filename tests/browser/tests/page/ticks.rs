@@ -26,8 +26,12 @@ async fn each_plan_gives_the_table_that_the_text_gives() {
             while page.attribute("ticks-now", "data-over").await.as_deref() != Some("true") {
                 page.click("ticks-step").await;
             }
-            let shown = page.table("ticks-events").await;
-            assert_eq!(shown, timeline(plan), "{plan}");
+            let (shown, text) = (page.table("ticks-table").await, timeline(plan));
+            assert_eq!(shown[1..], text[1..], "{plan}");
+            let heads = shown[0].iter().map(|head| head.to_lowercase());
+            assert_eq!(heads.collect::<Vec<_>>(), text[0], "{plan}");
+            page.says("ticks-text", &format!("timeline -- {plan}"))
+                .await;
             if plan == "expiry" {
                 page.picture("ticks", "mode-live").await;
             }
@@ -89,6 +93,22 @@ async fn its_tables_are_korean_in_korean() {
         }
         page.says("ticks-events", "건너뜀").await;
         page.says("plan-sentence", "후보").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_line_stands_at_the_tick_that_is_said() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        in_ticks(page).await;
+        page.click("ticks-step").await;
+        page.shows("ticks-now", "data-tick", "0").await;
+        let places = "
+            const label = [...document.querySelectorAll('#ticks-axis text')].findIndex((text) => text.textContent === '0');
+            return [document.querySelector('#ticks-a-strip .now'), document.querySelectorAll('#ticks-axis line')[label]]
+              .map((line) => line.getAttribute('x1'))";
+        let places = page.ask(places).await;
+        assert_eq!(places[0], places[1]);
     })
     .await;
 }
