@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leader_core::LockName;
 use serde_json::{Map, Value};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::candidate::Process;
 use crate::journal::Event;
@@ -13,6 +13,21 @@ use crate::reach::Link;
 use crate::settings::{Refused, Settings};
 use crate::site::{Place, Site};
 use crate::world::{IDS, World};
+
+/// Does a deed in a task of its own, and waits for it: whoever asked for it may give up, since a page was closed or a story
+/// ended, and what has begun must not be left half done.
+pub(crate) async fn through<T: Send + 'static>(
+    deed: impl Future<Output = T> + Send + 'static,
+) -> T {
+    match tokio::spawn(deed).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and whoever waits here ends with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
 
 /// Why something could not be done, in a sentence.
 pub(crate) type Done = Result<(), String>;
@@ -43,7 +58,7 @@ pub(crate) struct Bench {
     /// Where leases are kept unless a scenario brings servers of its own.
     home: Place,
     /// The processes that were started. One thing is done at a time.
-    processes: Mutex<Processes>,
+    processes: Arc<Mutex<Processes>>,
 }
 
 type Processes = BTreeMap<&'static str, Process>;
@@ -53,12 +68,14 @@ impl Bench {
         Self {
             world: Arc::new(World::new(name, home.clone())),
             home,
-            processes: Mutex::default(),
+            processes: Arc::default(),
         }
     }
 
-    async fn processes(&self) -> MutexGuard<'_, Processes> {
-        let mut processes = self.processes.lock().await;
+    /// Whoever has them is the only one who does anything. A deed begins once it has them: given up before, it was not
+    /// done, and given up afterwards, it is done in full, and before what is asked for next.
+    async fn processes(&self) -> OwnedMutexGuard<Processes> {
+        let mut processes = self.processes.clone().lock_owned().await;
         processes.retain(|_, process| !process.has_ended());
         processes
     }
@@ -71,43 +88,52 @@ impl Bench {
     }
 
     /// Does something to the candidate `id`, one of [`IDS`].
-    pub(crate) async fn candidate(&self, id: &'static str, deed: Deed) -> Done {
+    pub(crate) async fn candidate(self: &Arc<Self>, id: &'static str, deed: Deed) -> Done {
         let mut processes = self.processes().await;
-        if deed == Deed::Start {
-            if let Some(running) = processes.get(id) {
-                running.stand_again();
-                return Ok(());
+        let this = self.clone();
+        through(async move {
+            match deed {
+                Deed::Start => this.start(&mut processes, id),
+                Deed::Stop | Deed::Kill => this.end_one(&mut processes, id, deed).await,
+                _ => this.disturb(&processes, id, deed).await,
             }
-            let within = self.world.settings().candidates;
-            if IDS
-                .iter()
-                .take(usize::try_from(within).unwrap_or_default())
-                .all(|known| *known != id)
-            {
-                return Err(format!(
-                    "the bench has {within} candidates now; `{id}` is not among them"
-                ));
-            }
-            let process = Process::start(&self.world, id);
-            let process =
-                process.map_err(|error| format!("no thread could be started: {error}"))?;
-            self.note(id, "starts");
-            processes.insert(id, process);
+        })
+        .await
+    }
+
+    fn start(&self, processes: &mut Processes, id: &'static str) -> Done {
+        if let Some(running) = processes.get(id) {
+            running.stand_again();
             return Ok(());
         }
-        let down = || format!("candidate `{id}` is not running; start it first");
-        if matches!(deed, Deed::Stop | Deed::Kill) {
-            let process = processes.remove(id).ok_or_else(down)?;
-            if deed == Deed::Kill {
-                process.kill().await;
-                self.note(id, "killed");
-            } else {
-                process.stop().await;
-                self.note(id, "stops");
-            }
-            return Ok(());
+        let within = self.world.settings().candidates;
+        let mut places = IDS.iter().take(usize::try_from(within).unwrap_or_default());
+        if places.all(|known| *known != id) {
+            return Err(format!(
+                "the bench has {within} candidates now; `{id}` is not among them"
+            ));
         }
-        let process = processes.get(id).ok_or_else(down)?;
+        let process = Process::start(&self.world, id);
+        let process = process.map_err(|error| format!("no thread could be started: {error}"))?;
+        self.note(id, "starts");
+        processes.insert(id, process);
+        Ok(())
+    }
+
+    async fn end_one(&self, processes: &mut Processes, id: &'static str, deed: Deed) -> Done {
+        let process = processes.remove(id).ok_or_else(|| down(id))?;
+        if deed == Deed::Kill {
+            process.kill().await;
+            self.note(id, "killed");
+        } else {
+            process.stop().await;
+            self.note(id, "stops");
+        }
+        Ok(())
+    }
+
+    async fn disturb(&self, processes: &Processes, id: &'static str, deed: Deed) -> Done {
+        let process = processes.get(id).ok_or_else(|| down(id))?;
         match deed {
             Deed::Freeze => {
                 process.freeze().await;
@@ -130,7 +156,12 @@ impl Bench {
     }
 
     /// Does something to one node of the store, or to all.
-    pub(crate) async fn store(&self, node: Option<usize>, deed: StoreDeed) -> Done {
+    pub(crate) async fn store(self: &Arc<Self>, node: Option<usize>, deed: StoreDeed) -> Done {
+        let this = self.clone();
+        through(async move { this.store_through(node, deed).await }).await
+    }
+
+    async fn store_through(&self, node: Option<usize>, deed: StoreDeed) -> Done {
         let site = self.world.site();
         let count = site.nodes.len();
         let nodes = match node {
@@ -161,43 +192,115 @@ impl Bench {
     }
 
     /// Takes new settings, which count from the next stand on. Candidates for whom there is no place any more stop.
-    pub(crate) async fn set(&self, changes: &Map<String, Value>) -> Result<Settings, Refused> {
+    pub(crate) async fn set(
+        self: &Arc<Self>,
+        changes: &Map<String, Value>,
+    ) -> Result<Settings, Refused> {
         let mut processes = self.processes().await;
         let settings = self.world.settings().changed(changes)?;
         self.world.set(settings.clone());
-        let within = usize::try_from(settings.candidates).unwrap_or_default();
-        for id in IDS.iter().skip(within) {
-            if let Some(process) = processes.remove(id) {
-                process.stop().await;
-                self.note(id, "stops");
+        let this = self.clone();
+        through(async move {
+            let within = usize::try_from(settings.candidates).unwrap_or_default();
+            for id in IDS.iter().skip(within) {
+                if let Some(process) = processes.remove(id) {
+                    process.stop().await;
+                    this.note(id, "stops");
+                }
             }
-        }
-        Ok(settings)
+            Ok(settings)
+        })
+        .await
     }
 
     /// Lays the bench out anew: nobody runs, the store in memory is empty, and nothing has happened.
-    pub(crate) async fn lay_out(&self, place: Option<Place>, settings: Settings) {
+    pub(crate) async fn lay_out(self: &Arc<Self>, place: Option<Place>, settings: Settings) {
         let mut processes = self.processes().await;
-        for (_, process) in std::mem::take(&mut *processes) {
-            process.kill().await;
-        }
-        let place = place.unwrap_or_else(|| self.home.clone());
-        let site = Site::new(place);
-        // What the killed ones held on servers would be in the way until it ends.
-        if site.place.kind().starts_with("redis") {
-            for node in &site.nodes {
-                let _ = node.forget().await;
+        let this = self.clone();
+        through(async move {
+            for (_, process) in std::mem::take(&mut *processes) {
+                process.kill().await;
             }
-        }
-        self.world.move_to(site);
-        self.world.set(settings);
-        self.world.resource.clear();
-        self.world.journal.clear();
+            let site = Site::new(place.unwrap_or_else(|| this.home.clone()));
+            // What the killed ones held on servers would be in the way until it ends.
+            if site.place.kind().starts_with("redis") {
+                for node in &site.nodes {
+                    let _ = node.forget().await;
+                }
+            }
+            this.world.move_to(site);
+            this.world.set(settings);
+            this.world.resource.clear();
+            this.world.journal.clear();
+        })
+        .await;
     }
 
     /// Everybody hands over and ends.
     pub(crate) async fn end(&self) {
         let processes = std::mem::take(&mut *self.processes().await);
         futures::future::join_all(processes.into_values().map(Process::stop)).await;
+    }
+}
+
+fn down(id: &str) -> String {
+    format!("candidate `{id}` is not running; start it first")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::poll;
+    use serde_json::json;
+
+    use super::*;
+
+    fn changes(changes: &Value) -> Map<String, Value> {
+        changes.as_object().cloned().unwrap()
+    }
+
+    async fn six_run(bench: &Arc<Bench>) {
+        let six = changes(&json!({ "candidates": 6, "slots": 4, "work_ms": 600_000 }));
+        bench.set(&six).await.unwrap();
+        for id in IDS {
+            bench.candidate(id, Deed::Start).await.unwrap();
+        }
+    }
+
+    /// Whether nobody tells anything any more, for longer than a leader is silent.
+    async fn are_silent(bench: &Bench) -> bool {
+        let last = bench.world.journal.last();
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        bench.world.journal.last() == last
+    }
+
+    #[tokio::test]
+    async fn a_layout_that_is_given_up_half_way_leaves_nobody_behind() {
+        let name = LockName::new("invoice-close").unwrap();
+        let bench = Arc::new(Bench::new(name, Place::Memory(1)));
+        six_run(&bench).await;
+        {
+            let laid_out = std::pin::pin!(bench.lay_out(None, Settings::default()));
+            assert!(poll!(laid_out).is_pending());
+        }
+        // Everything else waits until it is done.
+        bench.candidate("a", Deed::Kill).await.unwrap_err();
+        assert!(are_silent(&bench).await);
+    }
+
+    #[tokio::test]
+    async fn a_bench_that_is_dropped_ends_its_candidates() {
+        let name = LockName::new("invoice-close").unwrap();
+        let bench = Arc::new(Bench::new(name, Place::Memory(1)));
+        six_run(&bench).await;
+        let world = bench.world.clone();
+        drop(bench);
+        let others = Bench {
+            world,
+            home: Place::Memory(1),
+            processes: Default::default(),
+        };
+        assert!(are_silent(&others).await);
     }
 }

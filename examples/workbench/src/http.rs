@@ -96,7 +96,7 @@ impl Workbench {
             () = async { closing.cancelled().await; sleep(LAST_REQUESTS).await } => Ok(()),
         };
         looking.abort();
-        self.stage.clear();
+        self.stage.clear().await;
         self.bench.end().await;
         served
     }

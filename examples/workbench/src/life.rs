@@ -31,7 +31,7 @@ impl Context {
     }
 
     fn enter(&self, phase: Phase) {
-        let mut row = self.world.row(self.id).state();
+        let Some(mut row) = self.row() else { return };
         row.phase = phase;
         if !matches!(phase, Phase::Leading | Phase::Stale) {
             row.lease = None;
@@ -39,13 +39,13 @@ impl Context {
     }
 
     fn remaining(&self) -> Option<u64> {
-        let row = self.world.row(self.id).state();
+        let row = self.row()?;
         row.lease.as_ref().map(|lease| millis(lease.remaining()))
     }
 
     /// How long a slot that is given back now stays taken, by the minimum lease.
     fn kept(&self) -> u64 {
-        let kept_until = self.world.row(self.id).state().kept_until;
+        let kept_until = self.row().and_then(|row| row.kept_until);
         let kept = kept_until.map(|until| until.saturating_duration_since(Instant::now()));
         millis(kept.unwrap_or_default())
     }
@@ -148,8 +148,7 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
 /// Work that writes to the resource, now and every second and at its end, and that goes on when nobody stops it.
 async fn do_the_work(context: &Context, lease: LeaseHandle, work: Duration, kept_until: Instant) {
     let began = Instant::now();
-    {
-        let mut row = context.world.row(context.id).state();
+    if let Some(mut row) = context.row() {
         row.phase = Phase::Leading;
         row.lease = Some(lease.clone());
         row.kept_until = Some(kept_until);

@@ -1,18 +1,25 @@
 //! [`Stage`]: where scenarios play, one at a time, and how far the present one has come.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use leader_core::CancellationToken;
 use leader_tests::Server;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, through};
 use crate::script::{Act, Script};
 use crate::settings::Settings;
 
+/// How long a story and its servers may take for their end.
+const CURTAIN: Duration = Duration::from_secs(5);
+
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
+    /// Held by whoever begins or ends a play: one at a time, and to its end.
+    changing: tokio::sync::Mutex<()>,
     playing: Mutex<Option<Playing>>,
 }
 
@@ -23,6 +30,8 @@ struct Playing {
     end: Option<Result<(), String>>,
     /// Cancelled: it ends, and with it the servers that it has brought.
     cleared: CancellationToken,
+    /// Cancelled by itself, once nothing of it runs any more.
+    over: CancellationToken,
 }
 
 impl Stage {
@@ -64,13 +73,42 @@ impl Stage {
         if script.needs_servers() {
             Server::can_be_started()?;
         }
-        self.clear();
+        let (stage, bench) = (self.clone(), bench.clone());
+        through(async move {
+            let _changing = stage.changing.lock().await;
+            stage.end_play().await;
+            stage.begin(&bench, script).await;
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Nothing plays any more, and the bench is as it was at first.
+    pub(crate) async fn reset(self: &Arc<Self>, bench: &Arc<Bench>) {
+        let (stage, bench) = (self.clone(), bench.clone());
+        through(async move {
+            let _changing = stage.changing.lock().await;
+            stage.end_play().await;
+            bench.lay_out(None, Settings::default()).await;
+        })
+        .await;
+    }
+
+    /// Nothing plays any more.
+    pub(crate) async fn clear(&self) {
+        let _changing = self.changing.lock().await;
+        self.end_play().await;
+    }
+
+    async fn begin(self: &Arc<Self>, bench: &Arc<Bench>, script: Script) {
         let cleared = CancellationToken::new();
+        let over = CancellationToken::new();
         *self.playing() = Some(Playing {
             script,
             step: 0,
             end: None,
             cleared: cleared.clone(),
+            over: over.clone(),
         });
         bench.lay_out(None, Settings::default()).await;
         let act = Act::new(bench.clone(), self.clone());
@@ -81,6 +119,7 @@ impl Stage {
         });
         let stage = self.clone();
         tokio::spawn(async move {
+            let _over = over.drop_guard();
             let end = match playing.await {
                 Ok(Some(end)) => end,
                 Ok(None) => return,
@@ -89,7 +128,15 @@ impl Stage {
             };
             stage.end(end);
         });
-        Ok(())
+    }
+
+    /// Ends what plays, and waits until nothing of it can do anything any more.
+    async fn end_play(&self) {
+        let Some(playing) = self.playing().take() else {
+            return;
+        };
+        playing.cleared.cancel();
+        let _ = timeout(CURTAIN, playing.over.cancelled()).await;
     }
 
     pub(crate) fn step(&self, step: u32) {
@@ -101,13 +148,6 @@ impl Stage {
     pub(crate) fn end(&self, end: Result<(), String>) {
         if let Some(playing) = self.playing().as_mut() {
             playing.end.get_or_insert(end);
-        }
-    }
-
-    /// Nothing plays any more.
-    pub(crate) fn clear(&self) {
-        if let Some(playing) = self.playing().take() {
-            playing.cleared.cancel();
         }
     }
 }

@@ -11,7 +11,7 @@ use super::Workbench;
 use super::refusal::Refusal;
 use crate::bench::{Deed, StoreDeed};
 use crate::script::Script;
-use crate::settings::{Refused, Settings};
+use crate::settings::Refused;
 use crate::world::IDS;
 
 /// A request's body: a JSON object.
@@ -136,8 +136,7 @@ pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer 
 pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&["name"])?;
     if body.0.get("name") == Some(&Value::Null) {
-        app.stage.clear();
-        app.bench.lay_out(None, Settings::default()).await;
+        app.stage.reset(&app.bench).await;
         return Ok(done());
     }
     let scripts = Script::ALL.map(|script| (script.name(), script));
@@ -152,7 +151,6 @@ pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answ
 /// Nobody runs, the store is empty, the settings are the first ones.
 pub(super) async fn reset(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&[])?;
-    app.stage.clear();
-    app.bench.lay_out(None, Settings::default()).await;
+    app.stage.reset(&app.bench).await;
     Ok(done())
 }

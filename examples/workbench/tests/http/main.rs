@@ -2,6 +2,7 @@
 
 mod bench;
 mod elsewhere;
+mod given_up;
 mod load;
 mod malformed;
 mod support;
