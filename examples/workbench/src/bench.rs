@@ -135,6 +135,9 @@ impl Bench {
     async fn disturb(&self, processes: &Processes, id: &'static str, deed: Deed) -> Done {
         let process = processes.get(id).ok_or_else(|| down(id))?;
         match deed {
+            // Nothing happens to one that is so already, so nothing is told.
+            Deed::Freeze if process.is_frozen() => {}
+            Deed::Thaw if !process.is_frozen() => {}
             Deed::Freeze => {
                 process.freeze().await;
                 self.note(id, "frozen");

@@ -116,9 +116,15 @@ struct Ice {
 }
 
 impl Ice {
-    fn set(&self, frozen: bool) {
-        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = frozen;
+    /// Whether it was otherwise before.
+    fn set(&self, frozen: bool) -> bool {
+        let mut now = self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
         self.thawed.notify_all();
+        std::mem::replace(&mut *now, frozen) != frozen
+    }
+
+    fn is_set(&self) -> bool {
+        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Blocks the thread for as long as it is frozen.
@@ -220,9 +226,16 @@ impl Process {
         self.context.again.notify_one();
     }
 
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.ice.is_set()
+    }
+
     /// Stops the thread: no task of it is polled until it is thawed. Returns when it stands still.
     pub(crate) async fn freeze(&self) {
-        self.ice.set(true);
+        if !self.ice.set(true) {
+            // A second task would have to wait for the first to thaw.
+            return;
+        }
         let (tell, standing) = oneshot::channel();
         let (ice, context) = (self.ice.clone(), self.context.clone());
         self.runtime.spawn(async move {

@@ -1,5 +1,7 @@
 //! What a person does on the page, and what comes of it: the real library behind real requests.
 
+use std::time::Duration;
+
 use leader_core::ElectorExt;
 use leader_redis::RedisElector;
 use leader_tests::{Server, until};
@@ -60,6 +62,28 @@ async fn a_killed_leader_gives_nothing_back() {
     bench.until_phase("b", "leading").await;
     bench.candidate("b", "stop").await;
     bench.until_told(Some("b"), "released", "ok").await;
+}
+
+#[tokio::test]
+async fn who_is_frozen_is_not_frozen_again_and_who_is_not_is_not_thawed() {
+    let bench = Bench::in_memory().await;
+    stubborn(&bench).await;
+    bench.candidate("a", "start").await;
+    bench.until_phase("a", "leading").await;
+    bench.candidate("a", "thaw").await;
+    assert_eq!(bench.count("thawed").await, 0);
+    bench.candidate("a", "freeze").await;
+    let again = bench.candidate("a", "freeze");
+    tokio::time::timeout(Duration::from_secs(2), again)
+        .await
+        .expect("nothing has to be waited for");
+    assert_eq!(bench.count("frozen").await, 1);
+    bench.candidate("a", "thaw").await;
+    bench.candidate("a", "thaw").await;
+    assert_eq!(bench.count("thawed").await, 1);
+    // One that was thawed can be frozen again.
+    bench.candidate("a", "freeze").await;
+    assert_eq!(bench.state().await["candidates"][0]["frozen"], true);
 }
 
 #[tokio::test]
