@@ -8,7 +8,7 @@
 //! | `world` | what everybody on the bench shares |
 //! | `candidate` | a process that can be frozen and killed, in the form of a thread |
 //! | `life` | what it does: stand, work, write, stand again |
-//! | `site`, `reach` | the store, its nodes, and the ways to them, which can be cut |
+//! | `site`, `reach`, `line` | the store, its nodes, and the ways to them, which can be cut |
 //! | `resource` | what leaders write to, and what refuses a stale one |
 //! | `journal` | what has happened |
 //! | `settings` | what can be set, and in which range |
@@ -22,6 +22,7 @@ mod candidate;
 mod http;
 mod journal;
 mod life;
+mod line;
 mod reach;
 mod resource;
 mod scenario;

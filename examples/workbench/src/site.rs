@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use leader_core::store::LeaseStore;
 use leader_core::{Elector, LeaderError, LocalStore, Quorum, StoreElector, StoreElectorBuilder};
 use leader_redis::RedisElector;
@@ -12,6 +13,7 @@ use leader_redis::fred::types::CustomCommand;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::line::Line;
 use crate::reach::{Link, Reach, Wire};
 
 /// Keys of the workbench stand apart from those of services on the same server.
@@ -79,9 +81,9 @@ impl Node {
     }
 
     /// A wire to this node. A server is connected to from the runtime of the caller, and with it the wire ends.
-    pub(crate) async fn wire(&self) -> Result<Wire, LeaderError> {
+    fn wire(&self) -> Wire {
         let (url, acknowledged) = match &self.ground {
-            Ground::Memory(_) => return Ok(Wire::Memory),
+            Ground::Memory(_) => return Wire::Memory,
             Ground::Redis { url, acknowledged } => (url, *acknowledged),
         };
         let builder = RedisElector::builder()
@@ -93,7 +95,7 @@ impl Node {
         } else {
             builder
         };
-        Ok(Wire::Redis(builder.connect_store().await?))
+        Wire::Redis(Line::to(builder, COMMAND_TIMEOUT))
     }
 
     /// The store in memory, as it is now.
@@ -175,14 +177,16 @@ impl Site {
         node_id: &str,
         link: &watch::Sender<Link>,
     ) -> Result<Arc<dyn Elector>, LeaderError> {
-        let mut ways = Vec::new();
-        for node in &self.nodes {
-            ways.push(Reach::new(
-                node.clone(),
-                node.wire().await?,
-                link.subscribe(),
-            ));
+        let wires: Vec<Wire> = self.nodes.iter().map(|node| node.wire()).collect();
+        let opened = join_all(wires.iter().map(Wire::is_open)).await;
+        let mut failed = opened.into_iter().filter_map(Result::err);
+        // A minority may be missing, and is tried again while the others decide.
+        if let Some(error) = failed.nth((self.nodes.len() - 1) / 2) {
+            return Err(error);
         }
+        let ways = self.nodes.iter().zip(wires);
+        let ways = ways.map(|(node, wire)| Reach::new(node.clone(), wire, link.subscribe()));
+        let ways: Vec<Reach> = ways.collect();
         Ok(match <[Reach; 1]>::try_from(ways) {
             Ok([way]) => finished(StoreElector::builder(way), node_id),
             Err(ways) => finished(StoreElector::builder(Quorum::new(ways)?), node_id),
