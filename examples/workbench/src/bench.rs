@@ -1,6 +1,7 @@
 //! [`Bench`]: what a person, or a scenario, can do: to candidates, to the store, to the settings.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use leader_core::LockName;
@@ -29,8 +30,23 @@ pub(crate) async fn through<T: Send + 'static>(
     }
 }
 
-/// Why something could not be done, in a sentence.
-pub(crate) type Done = Result<(), String>;
+/// Why something could not be done: by a code for whoever has words of their own, and in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Undone {
+    pub(crate) code: &'static str,
+    pub(crate) error: String,
+}
+
+impl Undone {
+    pub(crate) fn new(code: &'static str, error: impl Into<String>) -> Self {
+        Self {
+            code,
+            error: error.into(),
+        }
+    }
+}
+
+pub(crate) type Done = Result<(), Undone>;
 
 /// What can be done to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,12 +125,13 @@ impl Bench {
         let within = self.world.settings().candidates;
         let mut places = IDS.iter().take(usize::try_from(within).unwrap_or_default());
         if places.all(|known| *known != id) {
-            return Err(format!(
-                "the bench has {within} candidates now; `{id}` is not among them"
-            ));
+            let error = format!("the bench has {within} candidates now; `{id}` is not among them");
+            return Err(Undone::new("no_place", error));
         }
         let process = Process::start(&self.world, id);
-        let process = process.map_err(|error| format!("no thread could be started: {error}"))?;
+        let process = process.map_err(|error| {
+            Undone::new("no_thread", format!("no thread could be started: {error}"))
+        })?;
         self.note(id, "starts");
         processes.insert(id, process);
         Ok(())
@@ -167,31 +184,44 @@ impl Bench {
     async fn store_through(&self, node: Option<usize>, deed: StoreDeed) -> Done {
         let site = self.world.site();
         let count = site.nodes.len();
-        let nodes = match node {
-            None => &site.nodes[..],
-            Some(node) => site
-                .nodes
-                .get(node..=node)
-                .ok_or_else(|| format!("the store has {count} nodes, counted from 0"))?,
+        let nodes = node.map_or(0..count, |node| node..node + 1);
+        if nodes.end > count {
+            let error = format!("the store has {count} nodes, counted from 0");
+            return Err(Undone::new("no_node", error));
+        }
+        let (stopped, action) = match deed {
+            StoreDeed::Forget => return self.forget(&site, nodes).await,
+            StoreDeed::Stop => (true, "store_stopped"),
+            StoreDeed::Start => (false, "store_started"),
         };
-        let action = match deed {
-            StoreDeed::Stop => "store_stopped",
-            StoreDeed::Start => "store_started",
-            StoreDeed::Forget => "store_forgot",
-        };
-        for node in nodes {
-            match deed {
-                StoreDeed::Stop => node.power.send_modify(|power| power.stopped = true),
-                StoreDeed::Start => node.power.send_modify(|power| power.stopped = false),
-                StoreDeed::Forget => node.forget().await?,
+        for node in &site.nodes[nodes] {
+            node.power.send_modify(|power| power.stopped = stopped);
+        }
+        self.note_of_store(&site, action, node);
+        Ok(())
+    }
+
+    /// Each node that can forgets, and is told of; the others are named.
+    async fn forget(&self, site: &Site, nodes: Range<usize>) -> Done {
+        let forgot = site.forget(nodes, &self.world.name).await;
+        for (node, forgot) in &forgot {
+            if forgot.is_ok() {
+                self.note_of_store(site, "store_forgot", Some(*node));
             }
         }
+        match remembering(site, &forgot) {
+            None => Ok(()),
+            Some(error) => Err(Undone::new("not_forgotten", error)),
+        }
+    }
+
+    /// What happened to one node, or to all.
+    fn note_of_store(&self, site: &Site, action: &'static str, node: Option<usize>) {
         let event = Event::new(action, "ok");
         self.world.journal.note(match node {
-            Some(node) if count > 1 => event.detail(&(node + 1)),
+            Some(node) if site.nodes.len() > 1 => event.detail(&(node + 1)),
             _ => event,
         });
-        Ok(())
     }
 
     /// Takes new settings, which count from the next stand on. Candidates for whom there is no place any more stop.
@@ -216,8 +246,13 @@ impl Bench {
         .await
     }
 
-    /// Lays the bench out anew: nobody runs, the store in memory is empty, and nothing has happened.
-    pub(crate) async fn lay_out(self: &Arc<Self>, place: Option<Place>, settings: Settings) {
+    /// Lays the bench out anew: nobody runs, the store is empty, and nothing has happened. A server that cannot be emptied
+    /// is an error, and all the rest is done.
+    pub(crate) async fn lay_out(
+        self: &Arc<Self>,
+        place: Option<Place>,
+        settings: Settings,
+    ) -> Done {
         let mut processes = self.processes().await;
         let this = self.clone();
         through(async move {
@@ -225,18 +260,21 @@ impl Bench {
                 process.kill().await;
             }
             let site = Site::new(place.unwrap_or_else(|| this.home.clone()));
-            // What the killed ones held on servers would be in the way until it ends.
-            if site.place.kind().starts_with("redis") {
-                for node in &site.nodes {
-                    let _ = node.forget().await;
-                }
-            }
+            // What the killed ones held on servers would be in the way until it ends. Memory is new.
+            let on_servers = site.place.kind().starts_with("redis");
+            let nodes = if on_servers { site.nodes.len() } else { 0 };
+            let forgot = site.forget(0..nodes, &this.world.name).await;
+            let failed = remembering(&site, &forgot);
             this.world.move_to(site);
             this.world.set(settings);
             this.world.resource.clear();
             this.world.journal.clear();
+            match failed {
+                None => Ok(()),
+                Some(error) => Err(Undone::new("not_emptied", error)),
+            }
         })
-        .await;
+        .await
     }
 
     /// Everybody hands over and ends.
@@ -246,8 +284,20 @@ impl Bench {
     }
 }
 
-fn down(id: &str) -> String {
-    format!("candidate `{id}` is not running; start it first")
+fn down(id: &str) -> Undone {
+    let error = format!("candidate `{id}` is not running; start it first");
+    Undone::new("not_running", error)
+}
+
+/// Those that have not forgotten, and why, in a sentence.
+fn remembering(site: &Site, forgot: &[(usize, Result<(), String>)]) -> Option<String> {
+    let failed = forgot
+        .iter()
+        .filter_map(|(node, forgot)| Some((node, forgot.as_ref().err()?)));
+    let said: Vec<String> = failed
+        .map(|(node, why)| format!("{} has not lost its memory: {why}", site.called(*node)))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 #[cfg(test)]

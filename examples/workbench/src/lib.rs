@@ -9,6 +9,7 @@
 //! | `candidate` | a process that can be frozen and killed, in the form of a thread |
 //! | `life` | what it does: stand, work, write, stand again |
 //! | `site`, `reach`, `line` | the store, its nodes, and the ways to them, which can be cut |
+//! | `erase` | deleting what a server has of the workbench |
 //! | `resource` | what leaders write to, and what refuses a stale one |
 //! | `journal` | what has happened |
 //! | `settings` | what can be set, and in which range |
@@ -19,6 +20,7 @@
 
 mod bench;
 mod candidate;
+mod erase;
 mod http;
 mod journal;
 mod life;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::bench::{Bench, through};
+use crate::bench::{Bench, Done, Undone, through};
 use crate::script::{Act, Script};
 use crate::settings::Settings;
 
@@ -27,7 +27,7 @@ pub(crate) struct Stage {
 struct Playing {
     script: Script,
     step: u32,
-    end: Option<Result<(), String>>,
+    end: Option<Done>,
     /// Cancelled: it ends, and with it the servers that it has brought.
     cleared: CancellationToken,
     /// Cancelled by itself, once nothing of it runs any more.
@@ -55,23 +55,21 @@ impl Stage {
         let Some(playing) = playing.as_ref() else {
             return Value::Null;
         };
+        let failure = playing.end.as_ref().and_then(|end| end.as_ref().err());
         json!({
             "name": playing.script.name(),
             "step": playing.step,
             "steps": playing.script.steps(),
             "over": playing.end.is_some(),
-            "failure": playing.end.as_ref().and_then(|end| end.as_ref().err()),
+            "failure": failure.map(|failure| &failure.error),
+            "failure_code": failure.map(|failure| failure.code),
         })
     }
 
     /// Plays `script` from its beginning, in place of what plays now.
-    pub(crate) async fn play(
-        self: &Arc<Self>,
-        bench: &Arc<Bench>,
-        script: Script,
-    ) -> Result<(), String> {
+    pub(crate) async fn play(self: &Arc<Self>, bench: &Arc<Bench>, script: Script) -> Done {
         if script.needs_servers() {
-            Server::can_be_started()?;
+            Server::can_be_started().map_err(|error| Undone::new("no_servers", error))?;
         }
         let (stage, bench) = (self.clone(), bench.clone());
         through(async move {
@@ -84,14 +82,14 @@ impl Stage {
     }
 
     /// Nothing plays any more, and the bench is as it was at first.
-    pub(crate) async fn reset(self: &Arc<Self>, bench: &Arc<Bench>) {
+    pub(crate) async fn reset(self: &Arc<Self>, bench: &Arc<Bench>) -> Done {
         let (stage, bench) = (self.clone(), bench.clone());
         through(async move {
             let _changing = stage.changing.lock().await;
             stage.end_play().await;
-            bench.lay_out(None, Settings::default()).await;
+            bench.lay_out(None, Settings::default()).await
         })
-        .await;
+        .await
     }
 
     /// Nothing plays any more.
@@ -110,7 +108,8 @@ impl Stage {
             cleared: cleared.clone(),
             over: over.clone(),
         });
-        bench.lay_out(None, Settings::default()).await;
+        // What a server could not be rid of may be in its way; then it says so itself.
+        let _ = bench.lay_out(None, Settings::default()).await;
         let act = Act::new(bench.clone(), self.clone());
         // On a thread of its own: the harness of the servers is not made to be sent from one to another.
         let runtime = Handle::current();
@@ -124,7 +123,7 @@ impl Stage {
                 Ok(Some(end)) => end,
                 Ok(None) => return,
                 // The harness of the servers panics where it cannot go on.
-                Err(error) => Err(panic_text(error)),
+                Err(error) => Err(Undone::new("servers_failed", panic_text(error))),
             };
             stage.end(end);
         });
@@ -145,7 +144,7 @@ impl Stage {
         }
     }
 
-    pub(crate) fn end(&self, end: Result<(), String>) {
+    pub(crate) fn end(&self, end: Done) {
         if let Some(playing) = self.playing().as_mut() {
             playing.end.get_or_insert(end);
         }

@@ -1,23 +1,24 @@
 //! [`Site`]: the store of a bench, made of one node or of several, which can be stopped and can lose their memory.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use leader_core::store::LeaseStore;
-use leader_core::{Elector, LeaderError, LocalStore, Quorum, StoreElector, StoreElectorBuilder};
+use leader_core::{
+    Elector, LeaderError, LocalStore, LockName, Quorum, StoreElector, StoreElectorBuilder,
+};
 use leader_redis::RedisElector;
-use leader_redis::fred::prelude::{Builder, ClientLike, Config};
-use leader_redis::fred::types::CustomCommand;
 use tokio::sync::watch;
-use tokio::time::timeout;
 
+use crate::erase::erase;
 use crate::line::Line;
 use crate::reach::{Link, Reach, Wire};
 
 /// Keys of the workbench stand apart from those of services on the same server.
-const KEY_PREFIX: &str = "leader-workbench";
+pub(crate) const KEY_PREFIX: &str = "leader-workbench";
 const COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Where the workbench keeps its leases.
@@ -106,17 +107,13 @@ impl Node {
         }
     }
 
-    /// Loses its records and its numbers, as a server that restarts and had nothing on disk.
-    pub(crate) async fn forget(&self) -> Result<(), String> {
+    /// Loses its records and its numbers, as a server that restarts and had nothing on disk; or says why it did not.
+    pub(crate) async fn forget(&self, name: &LockName) -> Result<(), String> {
         match &self.ground {
             Ground::Memory(store) => {
                 *store.lock().unwrap_or_else(PoisonError::into_inner) = fresh();
             }
-            Ground::Redis { url, .. } => {
-                let forgotten = timeout(COMMAND_TIMEOUT * 4, delete_all(url)).await;
-                let forgotten = forgotten.map_err(|_| "the server does not answer".to_owned())?;
-                forgotten.map_err(|error| error.to_string())?;
-            }
+            Ground::Redis { url, .. } => erase(url, name).await?,
         }
         self.power.send_modify(|power| power.memories_lost += 1);
         Ok(())
@@ -128,26 +125,6 @@ impl Node {
 fn fresh() -> LocalStore {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     LocalStore::starting_at(BEGAN.elapsed())
-}
-
-/// Deletes the workbench's own keys on a server, and no others.
-async fn delete_all(url: &str) -> Result<(), leader_redis::fred::error::Error> {
-    let client = Builder::from_config(Config::from_url(url)?).build()?;
-    client.init().await?;
-    let command = |name| CustomCommand::new_static(name, None::<u16>, false);
-    let mut cursor = "0".to_owned();
-    loop {
-        let pattern = format!("{KEY_PREFIX}:*");
-        let scan = vec![cursor.as_str(), "MATCH", &pattern, "COUNT", "500"];
-        let (next, keys): (String, Vec<String>) = client.custom(command("SCAN"), scan).await?;
-        if !keys.is_empty() {
-            client.custom::<(), _>(command("DEL"), keys).await?;
-        }
-        if next == "0" {
-            return client.quit().await;
-        }
-        cursor = next;
-    }
 }
 
 /// All nodes of the store.
@@ -168,6 +145,24 @@ impl Site {
         Self {
             place,
             nodes: nodes.into_iter().map(Arc::new).collect(),
+        }
+    }
+
+    /// All nodes forget at once, or those of these numbers: how it went with each.
+    pub(crate) async fn forget(
+        &self,
+        nodes: Range<usize>,
+        name: &LockName,
+    ) -> Vec<(usize, Result<(), String>)> {
+        let forget = |number: usize| async move { (number, self.nodes[number].forget(name).await) };
+        join_all(nodes.map(forget)).await
+    }
+
+    /// What node `number` is called in a sentence.
+    pub(crate) fn called(&self, number: usize) -> String {
+        match self.nodes.len() {
+            1 => "the store".to_owned(),
+            _ => format!("node {}", number + 1),
         }
     }
 

@@ -136,8 +136,7 @@ pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer 
 pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&["name"])?;
     if body.0.get("name") == Some(&Value::Null) {
-        app.stage.reset(&app.bench).await;
-        return Ok(done());
+        return reset_all(&app).await;
     }
     let scripts = Script::ALL.map(|script| (script.name(), script));
     let script = body.word("name", &scripts)?;
@@ -151,6 +150,11 @@ pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answ
 /// Nobody runs, the store is empty, the settings are the first ones.
 pub(super) async fn reset(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&[])?;
-    app.stage.reset(&app.bench).await;
+    reset_all(&app).await
+}
+
+async fn reset_all(app: &Workbench) -> Answer {
+    let reset = app.stage.reset(&app.bench).await;
+    reset.map_err(Refusal::conflict)?;
     Ok(done())
 }

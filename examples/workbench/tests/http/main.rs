@@ -5,4 +5,5 @@ mod elsewhere;
 mod given_up;
 mod load;
 mod malformed;
+mod servers;
 mod support;

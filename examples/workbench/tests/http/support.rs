@@ -45,9 +45,13 @@ impl Answer {
 
 impl Bench {
     pub(crate) async fn start(place: Place) -> Self {
+        Self::named("invoice-close", place).await
+    }
+
+    pub(crate) async fn named(name: &str, place: Place) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
-        let workbench = Workbench::new("invoice-close", place).unwrap();
+        let workbench = Workbench::new(name, place).unwrap();
         let (end, ended) = oneshot::channel();
         let ended = async { drop(ended.await) };
         Self {
