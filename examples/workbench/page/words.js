@@ -65,7 +65,7 @@ const WORDS = {
 
   "phase.down": ["not running", "실행 안 됨"], "phase.connecting": ["connecting", "연결 중"],
   "phase.idle": ["between two stands", "다음 출마 전"], "phase.waiting": ["waits to be elected", "선출을 기다림"],
-  "phase.leading": ["leads", "리더"], "phase.stale": ["works without a valid lease", "유효한 리스 없이 작업 중"],
+  "phase.leading": ["leads", "리더"], "phase.believes": ["believes it leads", "이끈다고 믿음"], "phase.stale": ["works without a valid lease", "유효한 리스 없이 작업 중"],
   "flag.frozen": ["frozen", "정지됨"], "flag.cut": ["cut from the store", "저장소와 끊김"],
   "strip": ["Candidate {0}: {1}. Fencing token {2}, {3} left.", "후보 {0}: {1}. 펜싱 토큰 {2}, 남은 시간 {3}."],
   "strip.short": ["Candidate {0}: {1}.", "후보 {0}: {1}."],

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 use crate::journal::millis;
 use crate::life;
 use crate::reach::Link;
+use crate::view::Record;
 use crate::world::World;
 
 /// How long a thread may take to stand still, to end, or to begin.
@@ -35,6 +36,8 @@ pub(crate) enum Phase {
     Waiting,
     /// Works under a lease.
     Leading,
+    /// Works under a lease that the store does not know, or not any more. Only pages say so: it does not know itself.
+    Believes,
     /// Works, and its lease has ended.
     Stale,
 }
@@ -51,6 +54,8 @@ pub(crate) struct RowState {
     process: u64,
     pub(crate) phase: Phase,
     pub(crate) lease: Option<LeaseHandle>,
+    /// When that was granted, at the latest, and for how long.
+    pub(crate) granted: Option<(Instant, Duration)>,
     /// When the minimum lease of the present tenure is over.
     pub(crate) kept_until: Option<Instant>,
     pub(crate) frozen: bool,
@@ -86,20 +91,35 @@ impl Row {
         process
     }
 
-    pub(crate) fn view(&self, id: &'static str) -> RowView {
+    /// How long the lease with the fencing token `fence` was granted for, if it is the one that this is about.
+    pub(crate) fn granted_for(&self, fence: u64) -> Option<Duration> {
+        let state = self.state();
+        let lease = state.lease.as_ref()?;
+        let (_, duration) = state.granted?;
+        (lease.fence().get() == fence).then_some(duration)
+    }
+
+    /// The row as it is now, by what the store says.
+    pub(crate) fn view(&self, id: &'static str, record: &Record) -> RowView {
         let state = self.state();
         // Looked at only: whether a lease is over is for its own candidate to notice.
         let ends = state.lease.as_ref().map(LeaseHandle::reckoning);
         let left = |end: Instant| end.saturating_duration_since(Instant::now());
         let remaining = ends.map(|end| end.map(left).unwrap_or_default());
+        let fence = state.lease.as_ref().map(|lease| lease.fence().get());
+        let denied = || {
+            let (granted, _) = state.granted?;
+            Some(record.denies(fence?, granted))
+        };
         let phase = match (state.phase, remaining) {
             (Phase::Leading, Some(Duration::ZERO)) => Phase::Stale,
+            (Phase::Leading, _) if denied() == Some(true) => Phase::Believes,
             (phase, _) => phase,
         };
         RowView {
             id,
             phase,
-            fence: state.lease.as_ref().map(|lease| lease.fence().get()),
+            fence,
             slot: state.lease.as_ref().map(LeaseHandle::slot),
             remaining_ms: remaining.map(millis),
             frozen: state.frozen,

@@ -63,6 +63,8 @@ pub(crate) async fn live(context: &Arc<Context>) {
         () = context.stop.cancelled() => {}
         () = stand_again_and_again(context, &elector) => {}
     }
+    // What it held is given back from here on, and it does not work any more.
+    context.enter(Phase::Idle);
     elector.shutdown().await;
     // It ends with the elector's events.
     let _ = telling.await;
@@ -118,7 +120,10 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
     let name = context.world.name.clone();
     let run = elector.run_if_leader_result(name, &options, |lease| async move {
         let kept_until = Instant::now() + min_lease;
-        do_the_work(context, lease, work, kept_until).await;
+        take_office(context, &lease, settings.lease_ms, kept_until);
+        do_the_work(context, lease, work).await;
+        // The lease is given back next: neither does it lead, nor is it late.
+        context.enter(Phase::Idle);
         Ok::<_, Infallible>(())
     });
     let outcome: Result<RunOutcome<(), Infallible>, LeaderError> = run.await;
@@ -145,14 +150,18 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
     }
 }
 
-/// Work that writes to the resource, now and every second and at its end, and that goes on when nobody stops it.
-async fn do_the_work(context: &Context, lease: LeaseHandle, work: Duration, kept_until: Instant) {
-    let began = Instant::now();
+fn take_office(context: &Context, lease: &LeaseHandle, lease_ms: u64, kept_until: Instant) {
     if let Some(mut row) = context.row() {
         row.phase = Phase::Leading;
         row.lease = Some(lease.clone());
+        row.granted = Some((Instant::now(), Duration::from_millis(lease_ms)));
         row.kept_until = Some(kept_until);
     }
+}
+
+/// Work that writes to the resource, now and every second and at its end, and that goes on when nobody stops it.
+async fn do_the_work(context: &Context, lease: LeaseHandle, work: Duration) {
+    let began = Instant::now();
     // The engine notices the end of a lease at its deadline when somebody wants to know.
     let _watched = lease.cancellation_token();
     // The engine's event of the grant comes before the first write.
