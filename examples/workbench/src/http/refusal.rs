@@ -1,6 +1,7 @@
 //! [`Refusal`]: what was wrong with a request, as JSON.
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -47,6 +48,12 @@ impl From<Refused> for Refusal {
             field: Some(refused.field),
             range: refused.range,
         }
+    }
+}
+
+impl From<PathRejection> for Refusal {
+    fn from(rejection: PathRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
     }
 }
 
