@@ -1,5 +1,6 @@
 //! [`Stage`]: where scenarios play, one at a time, and how far the present one has come.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,10 +22,14 @@ pub(crate) struct Stage {
     /// Held by whoever begins or ends a play: one at a time, and to its end.
     changing: tokio::sync::Mutex<()>,
     playing: Mutex<Option<Playing>>,
+    /// How many have been played.
+    plays: AtomicU64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Playing {
+    /// No other play has it.
+    number: u64,
     script: Script,
     step: u32,
     end: Option<Done>,
@@ -99,18 +104,15 @@ impl Stage {
     }
 
     async fn begin(self: &Arc<Self>, bench: &Arc<Bench>, script: Script) {
-        let cleared = CancellationToken::new();
-        let over = CancellationToken::new();
-        *self.playing() = Some(Playing {
-            script,
-            step: 0,
-            end: None,
-            cleared: cleared.clone(),
-            over: over.clone(),
-        });
+        let Playing {
+            number,
+            cleared,
+            over,
+            ..
+        } = self.announce(script);
         // What a server could not be rid of may be in its way; then it says so itself.
         let _ = bench.lay_out(None, Settings::default()).await;
-        let act = Act::new(bench.clone(), self.clone());
+        let act = Act::new(bench.clone(), self.clone(), number);
         // On a thread of its own: the harness of the servers is not made to be sent from one to another.
         let runtime = Handle::current();
         let playing = tokio::task::spawn_blocking(move || {
@@ -125,8 +127,22 @@ impl Stage {
                 // The harness of the servers panics where it cannot go on.
                 Err(error) => Err(Undone::new("servers_failed", panic_text(error))),
             };
-            stage.end(end);
+            stage.end(number, end);
         });
+    }
+
+    /// From now on it is `script` that plays.
+    fn announce(&self, script: Script) -> Playing {
+        let playing = Playing {
+            number: self.plays.fetch_add(1, Ordering::Relaxed),
+            script,
+            step: 0,
+            end: None,
+            cleared: CancellationToken::new(),
+            over: CancellationToken::new(),
+        };
+        *self.playing() = Some(playing.clone());
+        playing
     }
 
     /// Ends what plays, and waits until nothing of it can do anything any more.
@@ -138,17 +154,26 @@ impl Stage {
         let _ = timeout(CURTAIN, playing.over.cancelled()).await;
     }
 
-    pub(crate) fn step(&self, step: u32) {
-        if let Some(playing) = self.playing().as_mut() {
+    /// The play of this number has come to `step`, if it plays still.
+    pub(crate) fn step(&self, play: u64, step: u32) {
+        let mut playing = self.playing();
+        if let Some(playing) = of(play, &mut playing) {
             playing.step = step;
         }
     }
 
-    pub(crate) fn end(&self, end: Done) {
-        if let Some(playing) = self.playing().as_mut() {
+    /// The play of this number has ended, if it plays still.
+    pub(crate) fn end(&self, play: u64, end: Done) {
+        let mut playing = self.playing();
+        if let Some(playing) = of(play, &mut playing) {
             playing.end.get_or_insert(end);
         }
     }
+}
+
+/// What plays, if it is the play of that number: a story that was cleared may be on its way to its next step still.
+fn of(play: u64, playing: &mut Option<Playing>) -> Option<&mut Playing> {
+    playing.as_mut().filter(|playing| playing.number == play)
 }
 
 fn panic_text(error: tokio::task::JoinError) -> String {
@@ -158,5 +183,28 @@ fn panic_text(error: tokio::task::JoinError) -> String {
     match panic.downcast::<String>() {
         Ok(text) => *text,
         Err(_) => "it could not go on".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cleared_says_nothing_of_what_plays_next() {
+        let stage = Stage::default();
+        let first = stage.announce(Script::Contention).number;
+        stage.step(first, 1);
+        let second = stage.announce(Script::Slots).number;
+        stage.step(first, 2);
+        stage.end(first, Ok(()));
+        let view = stage.view();
+        assert_eq!((&view["step"], &view["over"]), (&json!(0), &json!(false)));
+        stage.step(second, 3);
+        stage.end(second, Err(Undone::new("waited_in_vain", "in vain")));
+        stage.end(second, Ok(()));
+        let view = stage.view();
+        assert_eq!(view["step"], 3);
+        assert_eq!(view["failure_code"], "waited_in_vain");
     }
 }

@@ -85,20 +85,23 @@ impl Script {
 pub(crate) struct Act {
     bench: Arc<Bench>,
     stage: Arc<Stage>,
+    /// Its number on the stage.
+    play: u64,
     began: Instant,
 }
 
 impl Act {
-    pub(crate) fn new(bench: Arc<Bench>, stage: Arc<Stage>) -> Self {
+    pub(crate) fn new(bench: Arc<Bench>, stage: Arc<Stage>, play: u64) -> Self {
         Self {
             bench,
             stage,
+            play,
             began: Instant::now(),
         }
     }
 
     fn step(&self, step: u32) {
-        self.stage.step(step);
+        self.stage.step(self.play, step);
     }
 
     /// Until so many seconds of the scenario have passed.
@@ -309,6 +312,6 @@ async fn failover_acknowledged(act: &Act) -> Played {
 
 /// The scenario is over, and its servers stay until something else plays: who leads there leads on.
 async fn linger<T>(act: &Act, _servers: T) -> Played {
-    act.stage.end(Ok(()));
+    act.stage.end(act.play, Ok(()));
     std::future::pending().await
 }
