@@ -155,7 +155,7 @@ const WORDS = {
   "why.expired": ["its time ran out", "시간이 다 됨"], "why.taken": ["another holds the slot", "다른 후보가 슬롯을 가짐"], "why.deleted": ["its record is gone", "기록이 사라짐"],
   "why.max_tenure": ["longest tenure", "최장 임기"], "why.shut_down": ["shut down", "종료됨"], "why.released": ["released", "반납됨"],
   "why.unreachable": ["unreachable", "연결할 수 없음"], "why.timed_out": ["no answer in time", "시간 안에 응답 없음"], "why.not_ready": ["not ready", "준비 안 됨"],
-  "why.read_only": ["read-only", "읽기 전용"], "why.too_few_replicas": ["too few replicas have it", "확인한 복제본이 부족함"], "why.other": ["an error", "오류"],
+  "why.read_only": ["read-only", "읽기 전용"], "why.too_few_replicas": ["too few replicas have it", "확인한 복제본이 부족함"], "why.options": ["options that cannot be honoured", "지킬 수 없는 설정"], "why.other": ["an error", "오류"],
   "step.connect": ["connect", "연결"], "step.claim": ["claim", "요청"], "step.extend": ["extend", "연장"], "step.release": ["release", "반납"], "step.watch": ["watch", "감시"], "step.inspect": ["inspect", "조회"],
 
   "say.elected": ["{0} was elected with fencing token {1}.", "{0} 후보가 펜싱 토큰 {1}(으)로 선출되었습니다."],

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use leader_core::{
-    Elector, ElectorExt, Events, LeaderError, LeaderEvent, LeaseHandle, RunOutcome, TenureId,
+    Elector, ElectorExt, Events, LeaderError, LeaderEvent, LeaseHandle, RunOutcome, Step, TenureId,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -80,7 +80,7 @@ async fn connect(context: &Context) -> Arc<dyn Elector> {
         {
             Ok(elector) => return elector,
             Err(error) => {
-                context.note(failure(&error));
+                context.note(failure(Step::Connect, &error));
                 sleep(RECONNECT).await;
             }
         }
@@ -109,7 +109,7 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
     let options = match settings.options() {
         Ok(options) => options,
         Err(error) => {
-            context.note(failure(&error));
+            context.note(failure(Step::Claim, &error));
             return;
         }
     };
@@ -146,7 +146,7 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
         }
         // The engine's own event says so.
         Ok(_) | Err(LeaderError::ShutDown) => {}
-        Err(error) => context.note(failure(&error)),
+        Err(error) => context.note(failure(Step::Claim, &error)),
     }
 }
 
@@ -242,11 +242,22 @@ fn told(context: &Context, event: LeaderEvent) -> Event {
     }
 }
 
-fn failure(error: &LeaderError) -> Event {
+fn failure(step: Step, error: &LeaderError) -> Event {
+    let step = match error {
+        LeaderError::Backend { step, .. } => *step,
+        _ => step,
+    };
+    Event {
+        message: Some(error.to_string()),
+        ..Event::new("failed", code(error)).detail(&step)
+    }
+}
+
+/// What kind of failure it is, in a word.
+pub(crate) fn code(error: &LeaderError) -> &'static str {
     match error {
-        LeaderError::Backend { step, kind, .. } => {
-            Event::new("failed", kind.as_str()).detail(&step)
-        }
-        other => Event::new("failed", "other").detail(other),
+        LeaderError::Backend { kind, .. } => kind.as_str(),
+        LeaderError::InvalidOptions { .. } => "options",
+        _ => "other",
     }
 }

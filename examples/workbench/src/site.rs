@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use futures::future::join_all;
 use leader_core::store::LeaseStore;
 use leader_core::{
@@ -33,6 +34,31 @@ pub enum Place {
 }
 
 impl Place {
+    /// Whether the library takes these servers, of which none is asked.
+    ///
+    /// # Errors
+    ///
+    /// A sentence on the first URL that it does not take, or on a server that is there twice.
+    pub fn check(&self) -> Result<(), String> {
+        let urls = match self {
+            Self::Memory(_) => return Ok(()),
+            Self::Redis(urls) => &urls[..],
+            Self::Acknowledged(url) => std::slice::from_ref(url),
+        };
+        for (number, url) in urls.iter().enumerate() {
+            if let Some(reason) = refusal(RedisElector::builder().url(url).connect_store()) {
+                return Err(match urls.len() {
+                    1 => reason,
+                    _ => format!("server {}: {reason}", number + 1),
+                });
+            }
+        }
+        match refusal(RedisElector::quorum(urls).connect_store()) {
+            Some(reason) if urls.len() > 1 => Err(reason),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Memory(1) => "memory",
@@ -42,6 +68,15 @@ impl Place {
             Self::Acknowledged(_) => "redis_acknowledged",
         }
     }
+}
+
+/// What the library has against the options of an elector: where there is no runtime it goes no further than to read them.
+fn refusal<T>(connecting: impl Future<Output = Result<T, LeaderError>> + Send) -> Option<String> {
+    let checked = || match connecting.now_or_never()? {
+        Err(LeaderError::InvalidOptions { reason, .. }) => Some(reason),
+        _ => None,
+    };
+    std::thread::scope(|scope| scope.spawn(checked).join().unwrap_or_default())
 }
 
 /// Whether a node answers, and how often it has lost its memory.

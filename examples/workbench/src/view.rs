@@ -12,6 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::bench::Bench;
 use crate::journal::millis;
+use crate::life::code;
 use crate::reach::Link;
 use crate::scenario::Stage;
 use crate::settings::RANGES;
@@ -148,10 +149,9 @@ impl Eye {
         let asked = Instant::now();
         let holders = match self.holders(bench).await {
             Ok(state) => Ok(self.measured(bench, state.holders())),
-            Err(LeaderError::Backend { kind, .. }) => {
-                Err(json!({ "error": kind.as_str(), "holders": null }))
+            Err(error) => {
+                Err(json!({ "error": code(&error), "message": error.to_string(), "holders": null }))
             }
-            Err(error) => Err(json!({ "error": error.to_string(), "holders": null })),
         };
         Record { asked, holders }
     }

@@ -158,3 +158,16 @@ async fn two_workbenches_with_names_of_their_own_leave_each_other_alone() {
     assert_eq!(record["holders"][0]["node_id"], "a", "{record}");
     assert_eq!(bench.state().await["record"]["holders"], json!([]));
 }
+
+#[tokio::test]
+async fn what_the_library_does_not_take_has_a_code_and_a_message() {
+    let bench = Bench::start(Place::Redis(vec!["nonsense".to_owned()])).await;
+    bench.candidate("a", "start").await;
+    let failed = bench.until_told(Some("a"), "failed", "options").await;
+    assert_eq!(failed["detail"], "connect");
+    let message = failed["message"].as_str().unwrap();
+    assert!(message.contains("scheme"), "{message}");
+    let record = bench.state().await["record"].take();
+    assert_eq!(record["error"], "options");
+    assert_eq!(record["message"], failed["message"]);
+}
