@@ -16,7 +16,7 @@
 //! | `bench` | what can be done |
 //! | `scenario`, `script` | stories that do it by themselves |
 //! | `view`, `http` | what pages see, and how |
-//! | `ticks` | the same under paused time, in ticks: a table, and a player |
+//! | `ticks` | the same under paused time, in ticks: plans, and their tables |
 
 mod bench;
 mod candidate;
