@@ -352,7 +352,7 @@ mod tests {
         let others = Bench {
             world,
             home: Place::Memory(1),
-            processes: Default::default(),
+            processes: Arc::default(),
         };
         assert!(are_silent(&others).await);
     }

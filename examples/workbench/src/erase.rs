@@ -27,15 +27,11 @@ pub(crate) async fn erase(url: &str, name: &LockName) -> Result<(), String> {
         let erased = runtime.block_on(async { timeout(LIMIT, delete_all(&url, &name)).await });
         runtime.shutdown_background();
         match erased {
-            Ok(erased) => erased.map_err(|error| in_words(&error)),
+            Ok(erased) => erased.map_err(|error| error.details().to_owned()),
             Err(_) => Err(format!("the server has not answered within {LIMIT:?}")),
         }
     });
     erased.await.unwrap_or_else(|error| Err(error.to_string()))
-}
-
-fn in_words(error: &Error) -> String {
-    format!("{}", error.details())
 }
 
 async fn delete_all(url: &str, name: &LockName) -> Result<(), Error> {

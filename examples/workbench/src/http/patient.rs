@@ -136,7 +136,7 @@ mod tests {
         let (near, mut far) = duplex(16);
         let reading = tokio::spawn(async move {
             for _ in 0..10 {
-                sleep(PATIENCE - Duration::from_secs(1)).await;
+                sleep(PATIENCE / 10 * 9).await;
                 far.read_exact(&mut [0; 16]).await.unwrap();
             }
         });
