@@ -73,6 +73,9 @@ fn read(mut args: impl Iterator<Item = String>) -> Result<Option<Args>, String> 
         (_, true) => return Err("a quorum takes three servers or more".to_owned()),
         (_, false) => return Err("several servers are a quorum: add --quorum".to_owned()),
     };
+    place
+        .check()
+        .map_err(|reason| format!("--redis: {reason}"))?;
     let listen = listen
         .parse()
         .map_err(|_| format!("{listen} is not an address with a port"))?;
@@ -125,12 +128,47 @@ mod tests {
         assert_eq!(place(&["--quorum"]), Ok(Place::Memory(5)));
         let one = ["--redis", "redis://a"];
         assert_eq!(place(&one), Ok(Place::Redis(vec!["redis://a".to_owned()])));
-        let three = [one, one, one].concat();
+        let three = [one, ["--redis", "redis://b"], ["--redis", "redis://c"]].concat();
         assert!(place(&three).is_err_and(|error| error.contains("--quorum")));
         assert!(place(&[&three[..], &["--quorum"]].concat()).is_ok());
         assert!(place(&[&one[..], &["--quorum"]].concat()).is_err());
         for wrong in [&["--redis"][..], &["--listen", "here"], &["more"]] {
             assert!(given(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_refused_without_its_password() {
+        for url in [
+            "nonsense",
+            "redis://",
+            "redis://me:secret@a:x",
+            "http://me:secret@a",
+        ] {
+            let Err(error) = given(&["--redis", url]) else {
+                panic!("{url} was taken");
+            };
+            assert!(error.starts_with("--redis: "), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        let urls = [
+            "--redis",
+            "redis://a",
+            "--redis",
+            "b",
+            "--redis",
+            "redis://c",
+        ];
+        let refused = given(&[&urls[..], &["--quorum"]].concat());
+        assert!(refused.is_err_and(|error| error.starts_with("--redis: server 2: ")));
+    }
+
+    #[test]
+    fn one_server_given_twice_is_refused() {
+        let urls = ["redis://a", "redis://b", "redis://A:6379"];
+        let args = urls.iter().flat_map(|url| ["--redis", *url]);
+        let args: Vec<&str> = args.chain(["--quorum"]).collect();
+        let refused = given(&args);
+        assert!(refused.is_err_and(|error| error.contains("twice")));
     }
 }

@@ -21,6 +21,7 @@ export function take({ state, events, missed }, anew) {
   }
   for (const event of events) live.spans.add(event);
   if (anew) live.spans.assume(state.candidates, state.now_ms);
+  live.spans.believe(state.candidates, state.now_ms);
   live.events = [...live.events, ...events].slice(-SHOWN);
   live.state = state;
   live.arrived = performance.now();
@@ -51,7 +52,7 @@ export function render(happened = true) {
   setText("missed", live.missed > 0 ? t("missed", live.missed) : "");
 }
 
-const MARKS = { down: "○", connecting: "⋯", idle: "◦", waiting: "…", leading: "▲", stale: "✕" };
+const MARKS = { down: "○", connecting: "⋯", idle: "◦", waiting: "…", leading: "▲", believes: "△", stale: "✕" };
 
 function rows() {
   const place = document.getElementById("rows");
@@ -153,10 +154,10 @@ function record() {
       [t("store.name"), document.getElementById("lock-name").textContent], [t("store.owner"), owner], [t("col.fence"), String(fence)],
       [t("col.remaining"), seconds(remaining)],
     ];
-    if (settings.slots > 1) list.unshift(["", t("store.slot", slot)]);
+    if (settings.slots > 1 || record.holders.length > 1 || slot > 0) list.unshift(["", t("store.slot", slot)]);
     if (retained) list.push(["", t("store.kept")]);
     return element("div", { class: "slot", id: `record-${slot}`, "data-owner": owner, "data-fence": fence, "data-kept": retained }, [
-      ring(remaining / settings.lease_ms, (remaining / 1000).toFixed(1)),
+      ring(remaining / holder.of_ms, (remaining / 1000).toFixed(1)),
       element("dl", {}, list.flatMap(([term, what]) => [element("dt", {}, term), element("dd", {}, what)])),
     ]);
   }));

@@ -94,6 +94,15 @@ export class Spans {
     }
   }
 
+  /** Who leads by its own reckoning alone is drawn as one whose lease has ended, from when that is known until it is not so. */
+  believe(candidates, now) {
+    for (const { id, phase, fence, remaining_ms } of candidates) {
+      const open = this.row(id).open.get("work");
+      if (phase === "believes" && open?.kind === "leading") this.begin(id, "work", "stale", now, { fence, believes: true });
+      if (phase === "leading" && open?.believes) this.begin(id, "work", "leading", now, { fence, ends: now + remaining_ms });
+    }
+  }
+
   /** What a page that came late has not seen the beginning of. */
   assume(candidates, now) {
     for (const { id, phase, fence, remaining_ms, frozen, cut } of candidates) {
@@ -101,7 +110,7 @@ export class Spans {
       const since = now - 500;
       if (phase === "waiting" && !open.has("work")) this.begin(id, "work", "waiting", since);
       if (phase === "leading" && !open.has("work")) this.begin(id, "work", "leading", since, { fence, ends: now + remaining_ms });
-      if (phase === "stale" && !open.has("work")) this.begin(id, "work", "stale", since, { fence });
+      if ((phase === "stale" || phase === "believes") && !open.has("work")) this.begin(id, "work", "stale", since, { fence, believes: phase === "believes" });
       if (frozen && !open.has("ice")) this.begin(id, "ice", "frozen", since);
       if (cut && !open.has("way")) this.begin(id, "way", "cut", since);
     }

@@ -66,7 +66,7 @@ const WORDS = {
 
   "phase.down": ["not running", "실행 안 됨"], "phase.connecting": ["connecting", "연결 중"],
   "phase.idle": ["between two stands", "다음 출마 전"], "phase.waiting": ["waits to be elected", "선출을 기다림"],
-  "phase.leading": ["leads", "리더"], "phase.stale": ["works without a valid lease", "유효한 리스 없이 작업 중"],
+  "phase.leading": ["leads", "리더"], "phase.believes": ["believes it leads", "이끈다고 믿음"], "phase.stale": ["works without a valid lease", "유효한 리스 없이 작업 중"],
   "flag.frozen": ["frozen", "정지됨"], "flag.cut": ["cut from the store", "저장소와 끊김"],
   "strip": ["Candidate {0}: {1}. Fencing token {2}, {3} left.", "후보 {0}: {1}. 펜싱 토큰 {2}, 남은 시간 {3}."],
   "strip.short": ["Candidate {0}: {1}.", "후보 {0}: {1}."],
@@ -160,7 +160,7 @@ const WORDS = {
   "why.read_only": ["read-only", "읽기 전용"], "why.too_few_replicas": ["too few replicas have it", "확인한 복제본이 부족함"],
   "why.out_of_memory": ["out of memory", "메모리 부족"], "why.denied": ["access denied", "접근이 거절됨"],
   "why.wrong_type": ["something else stands where the record would be", "기록이 있을 자리에 다른 것이 있음"],
-  "why.malformed_reply": ["an answer that makes no sense", "알 수 없는 응답"], "why.other": ["an error", "오류"],
+  "why.malformed_reply": ["an answer that makes no sense", "알 수 없는 응답"], "why.options": ["options that cannot be honoured", "지킬 수 없는 설정"], "why.other": ["an error", "오류"],
   "step.connect": ["connect", "연결"], "step.claim": ["claim", "요청"], "step.extend": ["extend", "연장"], "step.release": ["release", "반납"], "step.watch": ["watch", "감시"], "step.inspect": ["inspect", "조회"], "step.evict": ["evict", "회수"],
 
   "refusal.not_running": ["That candidate is not running; start it first.", "실행 중인 후보가 아닙니다. 먼저 시작하세요."],

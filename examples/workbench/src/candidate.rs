@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 use crate::journal::millis;
 use crate::life;
 use crate::reach::Link;
+use crate::view::Record;
 use crate::world::World;
 
 /// How long a thread may take to stand still, to end, or to begin.
@@ -35,6 +36,8 @@ pub(crate) enum Phase {
     Waiting,
     /// Works under a lease.
     Leading,
+    /// Works under a lease that the store does not know, or not any more. Only pages say so: it does not know itself.
+    Believes,
     /// Works, and its lease has ended.
     Stale,
 }
@@ -47,8 +50,12 @@ pub(crate) struct Row {
 
 #[derive(Debug, Default)]
 pub(crate) struct RowState {
+    /// Which of the row's processes this is about, counted from 1.
+    process: u64,
     pub(crate) phase: Phase,
     pub(crate) lease: Option<LeaseHandle>,
+    /// When that was granted, at the latest, and for how long.
+    pub(crate) granted: Option<(Instant, Duration)>,
     /// When the minimum lease of the present tenure is over.
     pub(crate) kept_until: Option<Instant>,
     pub(crate) frozen: bool,
@@ -73,20 +80,46 @@ impl Row {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn view(&self, id: &'static str) -> RowView {
+    /// From now on it is about another process than before: its number.
+    fn begin(&self) -> u64 {
+        let mut state = self.state();
+        let process = state.process + 1;
+        *state = RowState {
+            process,
+            ..RowState::default()
+        };
+        process
+    }
+
+    /// How long the lease with the fencing token `fence` was granted for, if it is the one that this is about.
+    pub(crate) fn granted_for(&self, fence: u64) -> Option<Duration> {
+        let state = self.state();
+        let lease = state.lease.as_ref()?;
+        let (_, duration) = state.granted?;
+        (lease.fence().get() == fence).then_some(duration)
+    }
+
+    /// The row as it is now, by what the store says.
+    pub(crate) fn view(&self, id: &'static str, record: &Record) -> RowView {
         let state = self.state();
         // Looked at only: whether a lease is over is for its own candidate to notice.
         let ends = state.lease.as_ref().map(LeaseHandle::reckoning);
         let left = |end: Instant| end.saturating_duration_since(Instant::now());
         let remaining = ends.map(|end| end.map(left).unwrap_or_default());
+        let fence = state.lease.as_ref().map(|lease| lease.fence().get());
+        let denied = || {
+            let (granted, _) = state.granted?;
+            Some(record.denies(fence?, granted))
+        };
         let phase = match (state.phase, remaining) {
             (Phase::Leading, Some(Duration::ZERO)) => Phase::Stale,
+            (Phase::Leading, _) if denied() == Some(true) => Phase::Believes,
             (phase, _) => phase,
         };
         RowView {
             id,
             phase,
-            fence: state.lease.as_ref().map(|lease| lease.fence().get()),
+            fence,
             slot: state.lease.as_ref().map(LeaseHandle::slot),
             remaining_ms: remaining.map(millis),
             frozen: state.frozen,
@@ -103,9 +136,15 @@ struct Ice {
 }
 
 impl Ice {
-    fn set(&self, frozen: bool) {
-        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = frozen;
+    /// Whether it was otherwise before.
+    fn set(&self, frozen: bool) -> bool {
+        let mut now = self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
         self.thawed.notify_all();
+        std::mem::replace(&mut *now, frozen) != frozen
+    }
+
+    fn is_set(&self) -> bool {
+        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Blocks the thread for as long as it is frozen.
@@ -120,6 +159,8 @@ impl Ice {
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) id: &'static str,
+    /// Which of the row's processes it is.
+    process: u64,
     pub(crate) world: Arc<World>,
     pub(crate) link: watch::Sender<Link>,
     /// Cancelled: hand over and end.
@@ -130,13 +171,29 @@ pub(crate) struct Context {
     pub(crate) again: Notify,
 }
 
-/// A running process.
+impl Context {
+    /// The row, unless it is about another process by now: a thread that needs long for its end must not speak for its
+    /// successor.
+    pub(crate) fn row(&self) -> Option<MutexGuard<'_, RowState>> {
+        let state = self.world.row(self.id).state();
+        (state.process == self.process).then_some(state)
+    }
+
+    fn show(&self, change: impl FnOnce(&mut RowState)) {
+        if let Some(mut row) = self.row() {
+            change(&mut row);
+        }
+    }
+}
+
+/// A running process. Dropped, it is killed: whoever let go of it half-way has left nobody who could control it.
 #[derive(Debug)]
 pub(crate) struct Process {
     context: Arc<Context>,
     ice: Arc<Ice>,
     runtime: Handle,
-    thread: JoinHandle<()>,
+    /// `None` once somebody waits for its end.
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Process {
@@ -144,6 +201,7 @@ impl Process {
     pub(crate) fn start(world: &Arc<World>, id: &'static str) -> std::io::Result<Self> {
         let context = Arc::new(Context {
             id,
+            process: world.row(id).begin(),
             world: world.clone(),
             link: watch::Sender::default(),
             stop: CancellationToken::new(),
@@ -165,38 +223,46 @@ impl Process {
                 });
                 // What is left of a killed one is dropped, and cannot reach the store any more.
                 runtime.shutdown_background();
-                let mut row = here.world.row(here.id).state();
-                row.phase = Phase::Down;
-                row.lease = None;
-                row.frozen = false;
-                row.cut = false;
+                here.show(|row| {
+                    row.phase = Phase::Down;
+                    row.lease = None;
+                    row.frozen = false;
+                    row.cut = false;
+                });
             })?;
         Ok(Self {
             context,
             ice: Arc::default(),
             runtime: handle,
-            thread,
+            thread: Some(thread),
         })
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     pub(crate) fn stand_again(&self) {
         self.context.again.notify_one();
     }
 
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.ice.is_set()
+    }
+
     /// Stops the thread: no task of it is polled until it is thawed. Returns when it stands still.
     pub(crate) async fn freeze(&self) {
-        self.ice.set(true);
+        if !self.ice.set(true) {
+            // A second task would have to wait for the first to thaw.
+            return;
+        }
         let (tell, standing) = oneshot::channel();
         let (ice, context) = (self.ice.clone(), self.context.clone());
         self.runtime.spawn(async move {
-            context.world.row(context.id).state().frozen = true;
+            context.show(|row| row.frozen = true);
             let _ = tell.send(());
             ice.stand_still();
-            context.world.row(context.id).state().frozen = false;
+            context.show(|row| row.frozen = false);
         });
         let _ = timeout(THREAD, standing).await;
     }
@@ -208,27 +274,39 @@ impl Process {
     /// Cuts the way to the store, or mends it.
     pub(crate) fn set_link(&self, link: Link) {
         self.context.link.send_replace(link);
-        self.context.world.row(self.context.id).state().cut = link == Link::Cut;
+        self.context.show(|row| row.cut = link == Link::Cut);
     }
 
     /// Ends the process in the middle of whatever it does.
-    pub(crate) async fn kill(self) {
-        // First its way to the store, so that nothing that is dropped can give a lease back.
-        self.context.link.send_replace(Link::Cut);
-        self.context.killed.cancel();
-        self.thaw();
+    pub(crate) async fn kill(mut self) {
+        self.strike();
         self.joined().await;
     }
 
-    /// Asks the process to hand over and end, and waits for it.
-    pub(crate) async fn stop(self) {
+    /// Asks the process to hand over and end, and waits for it. One that does not is killed.
+    pub(crate) async fn stop(mut self) {
         self.thaw();
         self.context.stop.cancel();
         self.joined().await;
     }
 
-    async fn joined(self) {
-        let joined = tokio::task::spawn_blocking(move || self.thread.join());
-        let _ = timeout(THREAD, joined).await;
+    fn strike(&self) {
+        // First its way to the store, so that nothing that is dropped can give a lease back.
+        self.context.link.send_replace(Link::Cut);
+        self.context.killed.cancel();
+        self.thaw();
+    }
+
+    async fn joined(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            let joined = tokio::task::spawn_blocking(move || thread.join());
+            let _ = timeout(THREAD, joined).await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.strike();
     }
 }

@@ -3,6 +3,7 @@
 mod control;
 mod guard;
 mod page;
+mod patient;
 mod refusal;
 mod stream;
 mod ticks;
@@ -21,6 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
+use self::patient::Patient;
 use self::refusal::Refusal;
 use crate::bench::Bench;
 use crate::scenario::Stage;
@@ -88,7 +90,7 @@ impl Workbench {
             // Streams of events end, which have no end of their own.
             closing.cancel();
         };
-        let serving = axum::serve(listener, self.router()).with_graceful_shutdown(until);
+        let serving = axum::serve(Patient(listener), self.router()).with_graceful_shutdown(until);
         let closing = self.closing.clone();
         let served = tokio::select! {
             served = serving.into_future() => served,
@@ -96,7 +98,7 @@ impl Workbench {
             () = async { closing.cancelled().await; sleep(LAST_REQUESTS).await } => Ok(()),
         };
         looking.abort();
-        self.stage.clear();
+        self.stage.clear().await;
         self.bench.end().await;
         served
     }

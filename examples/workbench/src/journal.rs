@@ -27,6 +27,8 @@ pub(crate) struct Event {
     pub(crate) result: &'static str,
     /// Who or what is meant by the result: a node id, a step of the store, a number.
     pub(crate) detail: Option<String>,
+    /// The library's own words, where there are any, for which there is no code.
+    pub(crate) message: Option<String>,
 }
 
 impl Event {

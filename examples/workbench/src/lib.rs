@@ -8,20 +8,23 @@
 //! | `world` | what everybody on the bench shares |
 //! | `candidate` | a process that can be frozen and killed, in the form of a thread |
 //! | `life` | what it does: stand, work, write, stand again |
-//! | `site`, `reach` | the store, its nodes, and the ways to them, which can be cut |
+//! | `site`, `reach`, `line` | the store, its nodes, and the ways to them, which can be cut |
+//! | `erase` | deleting what a server has of the workbench |
 //! | `resource` | what leaders write to, and what refuses a stale one |
 //! | `journal` | what has happened |
 //! | `settings` | what can be set, and in which range |
 //! | `bench` | what can be done |
 //! | `scenario`, `script` | stories that do it by themselves |
 //! | `view`, `http` | what pages see, and how |
-//! | `ticks` | the same under paused time, in ticks: a table, and a player |
+//! | `ticks` | the same under paused time, in ticks: plans, and their tables |
 
 mod bench;
 mod candidate;
+mod erase;
 mod http;
 mod journal;
 mod life;
+mod line;
 mod reach;
 mod resource;
 mod scenario;

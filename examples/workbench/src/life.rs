@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use leader_core::{
-    Elector, ElectorExt, Events, LeaderError, LeaderEvent, LeaseHandle, RunOutcome, TenureId,
+    Elector, ElectorExt, Events, LeaderError, LeaderEvent, LeaseHandle, RunOutcome, Step, TenureId,
 };
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -31,7 +31,7 @@ impl Context {
     }
 
     fn enter(&self, phase: Phase) {
-        let mut row = self.world.row(self.id).state();
+        let Some(mut row) = self.row() else { return };
         row.phase = phase;
         if !matches!(phase, Phase::Leading | Phase::Stale) {
             row.lease = None;
@@ -39,13 +39,13 @@ impl Context {
     }
 
     fn remaining(&self) -> Option<u64> {
-        let row = self.world.row(self.id).state();
+        let row = self.row()?;
         row.lease.as_ref().map(|lease| millis(lease.remaining()))
     }
 
     /// How long a slot that is given back now stays taken, by the minimum lease.
     fn kept(&self) -> u64 {
-        let kept_until = self.world.row(self.id).state().kept_until;
+        let kept_until = self.row().and_then(|row| row.kept_until);
         let kept = kept_until.map(|until| until.saturating_duration_since(Instant::now()));
         millis(kept.unwrap_or_default())
     }
@@ -63,6 +63,8 @@ pub(crate) async fn live(context: &Arc<Context>) {
         () = context.stop.cancelled() => {}
         () = stand_again_and_again(context, &elector) => {}
     }
+    // What it held is given back from here on, and it does not work any more.
+    context.enter(Phase::Idle);
     elector.shutdown().await;
     // It ends with the elector's events.
     let _ = telling.await;
@@ -78,7 +80,7 @@ async fn connect(context: &Context) -> Arc<dyn Elector> {
         {
             Ok(elector) => return elector,
             Err(error) => {
-                context.note(failure(&error));
+                context.note(failure(Step::Connect, &error));
                 sleep(RECONNECT).await;
             }
         }
@@ -107,7 +109,7 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
     let options = match settings.options() {
         Ok(options) => options,
         Err(error) => {
-            context.note(failure(&error));
+            context.note(failure(Step::Claim, &error));
             return;
         }
     };
@@ -118,7 +120,10 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
     let name = context.world.name.clone();
     let run = elector.run_if_leader_result(name, &options, |lease| async move {
         let kept_until = Instant::now() + min_lease;
-        do_the_work(context, lease, work, kept_until).await;
+        take_office(context, &lease, settings.lease_ms, kept_until);
+        do_the_work(context, lease, work).await;
+        // The lease is given back next: neither does it lead, nor is it late.
+        context.enter(Phase::Idle);
         Ok::<_, Infallible>(())
     });
     let outcome: Result<RunOutcome<(), Infallible>, LeaderError> = run.await;
@@ -141,19 +146,22 @@ async fn stand(context: &Context, elector: &Arc<dyn Elector>) {
         }
         // The engine's own event says so.
         Ok(_) | Err(LeaderError::ShutDown) => {}
-        Err(error) => context.note(failure(&error)),
+        Err(error) => context.note(failure(Step::Claim, &error)),
+    }
+}
+
+fn take_office(context: &Context, lease: &LeaseHandle, lease_ms: u64, kept_until: Instant) {
+    if let Some(mut row) = context.row() {
+        row.phase = Phase::Leading;
+        row.lease = Some(lease.clone());
+        row.granted = Some((Instant::now(), Duration::from_millis(lease_ms)));
+        row.kept_until = Some(kept_until);
     }
 }
 
 /// Work that writes to the resource, now and every second and at its end, and that goes on when nobody stops it.
-async fn do_the_work(context: &Context, lease: LeaseHandle, work: Duration, kept_until: Instant) {
+async fn do_the_work(context: &Context, lease: LeaseHandle, work: Duration) {
     let began = Instant::now();
-    {
-        let mut row = context.world.row(context.id).state();
-        row.phase = Phase::Leading;
-        row.lease = Some(lease.clone());
-        row.kept_until = Some(kept_until);
-    }
     // The engine notices the end of a lease at its deadline when somebody wants to know.
     let _watched = lease.cancellation_token();
     // The engine's event of the grant comes before the first write.
@@ -234,11 +242,22 @@ fn told(context: &Context, event: LeaderEvent) -> Event {
     }
 }
 
-fn failure(error: &LeaderError) -> Event {
+fn failure(step: Step, error: &LeaderError) -> Event {
+    let step = match error {
+        LeaderError::Backend { step, .. } => *step,
+        _ => step,
+    };
+    Event {
+        message: Some(error.to_string()),
+        ..Event::new("failed", code(error)).detail(&step)
+    }
+}
+
+/// What kind of failure it is, in a word.
+pub(crate) fn code(error: &LeaderError) -> &'static str {
     match error {
-        LeaderError::Backend { step, kind, .. } => {
-            Event::new("failed", kind.as_str()).detail(&step)
-        }
-        other => Event::new("failed", "other").detail(other),
+        LeaderError::Backend { kind, .. } => kind.as_str(),
+        LeaderError::InvalidOptions { .. } => "options",
+        _ => "other",
     }
 }

@@ -7,11 +7,11 @@ use leader_core::store::{
     Claim, ClaimReply, ExtendReply, Extension, Hint, HintSender, LeaseStore, Release, ReleaseReply,
     Revision, StoreError, Watching, hints,
 };
-use leader_core::{BackendKind, Holder, LockName};
-use leader_redis::RedisStore;
+use leader_core::{BackendKind, Holder, LeaderError, LockName};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::line::Line;
 use crate::site::Node;
 
 /// A candidate's end of its ways to the store.
@@ -29,7 +29,17 @@ pub(crate) enum Link {
 pub(crate) enum Wire {
     /// The node is in this process.
     Memory,
-    Redis(RedisStore),
+    Redis(Line),
+}
+
+impl Wire {
+    /// Whether it leads there, as soon as that is known.
+    pub(crate) async fn is_open(&self) -> Result<(), LeaderError> {
+        match self {
+            Self::Memory => Ok(()),
+            Self::Redis(line) => line.opened().await.map(drop),
+        }
+    }
 }
 
 /// A [`LeaseStore`] that is another one while the way to it is open. It adds no policy: steps pass, hang or are refused.
@@ -40,16 +50,21 @@ pub(crate) struct Reach {
     link: watch::Receiver<Link>,
 }
 
-/// The store at the far end, whatever it is: the same call on each.
+/// One step of the store at the far end, whatever it is, if the way is open: the same call on each.
 macro_rules! far_end {
     ($this:expr, |$store:ident| $call:expr) => {
-        match &$this.wire {
-            Wire::Memory => {
-                let $store = &$this.node.memory();
-                $call
+        $this.pass(async {
+            match &$this.wire {
+                Wire::Memory => {
+                    let $store = &$this.node.memory();
+                    $call
+                }
+                Wire::Redis(line) => {
+                    let $store = &line.store().await?;
+                    $call
+                }
             }
-            Wire::Redis($store) => $call,
-        }
+        })
     };
 }
 
@@ -67,7 +82,10 @@ impl Reach {
     }
 
     /// Lets one step pass, if the way is open; its answer comes back if it is still open then.
-    async fn pass<T>(&self, step: impl Future<Output = T>) -> Result<T, StoreError> {
+    async fn pass<T>(
+        &self,
+        step: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         if self.is_cut() {
             lost_on_the_way().await;
         }
@@ -80,7 +98,7 @@ impl Reach {
         if self.is_cut() {
             lost_on_the_way().await;
         }
-        Ok(answer)
+        answer
     }
 }
 
@@ -91,20 +109,18 @@ async fn lost_on_the_way() {
 
 impl LeaseStore for Reach {
     async fn claim(&self, claim: &Claim) -> Result<ClaimReply, StoreError> {
-        self.pass(async { far_end!(self, |store| store.claim(claim).await) })
-            .await?
+        far_end!(self, |store| store.claim(claim).await).await
     }
 
     async fn extend(&self, batch: &[Extension]) -> Vec<Result<ExtendReply, StoreError>> {
-        let passed = self.pass(async { far_end!(self, |store| store.extend(batch).await) });
-        passed
+        let extended = far_end!(self, |store| Ok(store.extend(batch).await));
+        extended
             .await
             .unwrap_or_else(|error| batch.iter().map(|_| Err(error.clone())).collect())
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
-        self.pass(async { far_end!(self, |store| store.release(release).await) })
-            .await?
+        far_end!(self, |store| store.release(release).await).await
     }
 
     async fn watch(
@@ -113,36 +129,45 @@ impl LeaseStore for Reach {
         since: Revision,
         hints: HintSender,
     ) -> Result<Watching, StoreError> {
-        if let Wire::Redis(store) = &self.wire {
-            return self.pass(store.watch(name, since, hints)).await?;
-        }
-        self.pass(async { self.watch_memory(name, since, hints) })
-            .await
+        self.pass(async {
+            match &self.wire {
+                Wire::Memory => Ok(self.watch_memory(name, since, hints)),
+                Wire::Redis(line) => line.store().await?.watch(name, since, hints).await,
+            }
+        })
+        .await
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
-        self.pass(async { far_end!(self, |store| store.inspect(name).await) })
-            .await?
+        far_end!(self, |store| store.inspect(name).await).await
     }
 
     async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
-        self.pass(async { far_end!(self, |store| store.evict(name).await) })
-            .await?
+        far_end!(self, |store| store.evict(name).await).await
     }
 
     fn command_timeout(&self) -> Duration {
-        far_end!(self, |store| store.command_timeout())
+        match &self.wire {
+            Wire::Memory => self.node.memory().command_timeout(),
+            Wire::Redis(line) => line.command_timeout(),
+        }
     }
 
     fn release_now(&self, release: &Release, now: Instant) -> Option<ReleaseReply> {
         if self.is_cut() || self.is_stopped() {
             return None;
         }
-        far_end!(self, |store| store.release_now(release, now))
+        match &self.wire {
+            Wire::Memory => self.node.memory().release_now(release, now),
+            Wire::Redis(line) => line.now()?.release_now(release, now),
+        }
     }
 
     async fn close(&self) {
-        far_end!(self, |store| store.close().await);
+        match &self.wire {
+            Wire::Memory => self.node.memory().close().await,
+            Wire::Redis(line) => line.close().await,
+        }
     }
 }
 
@@ -185,7 +210,8 @@ impl Reach {
 }
 
 /// A task that ends with what holds this.
-struct EndOnDrop(tokio::task::AbortHandle);
+#[derive(Debug)]
+pub(crate) struct EndOnDrop(pub(crate) tokio::task::AbortHandle);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {

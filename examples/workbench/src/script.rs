@@ -7,7 +7,7 @@ use leader_tests::{Pair, Server};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::bench::{Bench, Deed};
+use crate::bench::{Bench, Deed, Done, Undone};
 use crate::candidate::Phase;
 use crate::scenario::Stage;
 use crate::settings::Settings;
@@ -31,7 +31,7 @@ pub(crate) enum Script {
     FailoverAcknowledged,
 }
 
-type Played = Result<(), String>;
+type Played = Done;
 
 impl Script {
     pub(crate) const ALL: [Self; 7] = [
@@ -85,20 +85,23 @@ impl Script {
 pub(crate) struct Act {
     bench: Arc<Bench>,
     stage: Arc<Stage>,
+    /// Its number on the stage.
+    play: u64,
     began: Instant,
 }
 
 impl Act {
-    pub(crate) fn new(bench: Arc<Bench>, stage: Arc<Stage>) -> Self {
+    pub(crate) fn new(bench: Arc<Bench>, stage: Arc<Stage>, play: u64) -> Self {
         Self {
             bench,
             stage,
+            play,
             began: Instant::now(),
         }
     }
 
     fn step(&self, step: u32) {
-        self.stage.step(step);
+        self.stage.step(self.play, step);
     }
 
     /// Until so many seconds of the scenario have passed.
@@ -110,7 +113,8 @@ impl Act {
         let none = Map::new();
         let changes = changes.as_object().unwrap_or(&none);
         let set = self.bench.set(changes).await;
-        set.map(drop).map_err(|refused| refused.error)
+        set.map(drop)
+            .map_err(|refused| Undone::new("refused", refused.error))
     }
 
     async fn stand(&self, id: &'static str) -> Played {
@@ -144,7 +148,8 @@ impl Act {
         let limit = Instant::now() + PATIENCE;
         while !come() {
             if Instant::now() > limit {
-                return Err(format!("waited in vain: {what}"));
+                let error = format!("waited in vain: {what}");
+                return Err(Undone::new("waited_in_vain", error));
             }
             sleep(LOOK).await;
         }
@@ -264,7 +269,7 @@ async fn failover(act: &Act) -> Played {
     act.step(1);
     let pair = Pair::start().await;
     let place = Place::Redis(vec![pair.url()]);
-    act.bench.lay_out(Some(place), Settings::default()).await;
+    act.bench.lay_out(Some(place), Settings::default()).await?;
     act.set(once(LONG_LEASE_MS, 40_000, 10_000)).await?;
     act.set(json!({ "auto_extend": true, "candidates": 2 }))
         .await?;
@@ -288,7 +293,7 @@ async fn failover_acknowledged(act: &Act) -> Played {
     act.step(1);
     let pair = Pair::start().await;
     let place = Place::Acknowledged(pair.url());
-    act.bench.lay_out(Some(place), Settings::default()).await;
+    act.bench.lay_out(Some(place), Settings::default()).await?;
     act.set(once(LONG_LEASE_MS, 20_000, 2_000)).await?;
     act.set(json!({ "auto_extend": true, "candidates": 2 }))
         .await?;
@@ -307,6 +312,6 @@ async fn failover_acknowledged(act: &Act) -> Played {
 
 /// The scenario is over, and its servers stay until something else plays: who leads there leads on.
 async fn linger<T>(act: &Act, _servers: T) -> Played {
-    act.stage.end(Ok(()));
+    act.stage.end(act.play, Ok(()));
     std::future::pending().await
 }

@@ -68,7 +68,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    fn new(field: &str, error: impl Into<String>, range: Option<Value>) -> Self {
+    pub(crate) fn new(field: &str, error: impl Into<String>, range: Option<Value>) -> Self {
         Self {
             field: field.to_owned(),
             error: error.into(),

@@ -1,21 +1,25 @@
 //! [`Site`]: the store of a bench, made of one node or of several, which can be stopped and can lose their memory.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
+use futures::future::join_all;
 use leader_core::store::LeaseStore;
-use leader_core::{Elector, LeaderError, LocalStore, Quorum, StoreElector, StoreElectorBuilder};
+use leader_core::{
+    Elector, LeaderError, LocalStore, LockName, Quorum, StoreElector, StoreElectorBuilder,
+};
 use leader_redis::RedisElector;
-use leader_redis::fred::prelude::{Builder, ClientLike, Config};
-use leader_redis::fred::types::CustomCommand;
 use tokio::sync::watch;
-use tokio::time::timeout;
 
+use crate::erase::erase;
+use crate::line::Line;
 use crate::reach::{Link, Reach, Wire};
 
 /// Keys of the workbench stand apart from those of services on the same server.
-const KEY_PREFIX: &str = "leader-workbench";
+pub(crate) const KEY_PREFIX: &str = "leader-workbench";
 const COMMAND_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Where the workbench keeps its leases.
@@ -30,6 +34,31 @@ pub enum Place {
 }
 
 impl Place {
+    /// Whether the library takes these servers, of which none is asked.
+    ///
+    /// # Errors
+    ///
+    /// A sentence on the first URL that it does not take, or on a server that is there twice.
+    pub fn check(&self) -> Result<(), String> {
+        let urls = match self {
+            Self::Memory(_) => return Ok(()),
+            Self::Redis(urls) => &urls[..],
+            Self::Acknowledged(url) => std::slice::from_ref(url),
+        };
+        for (number, url) in urls.iter().enumerate() {
+            if let Some(reason) = refusal(RedisElector::builder().url(url).connect_store()) {
+                return Err(match urls.len() {
+                    1 => reason,
+                    _ => format!("server {}: {reason}", number + 1),
+                });
+            }
+        }
+        match refusal(RedisElector::quorum(urls).connect_store()) {
+            Some(reason) if urls.len() > 1 => Err(reason),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Memory(1) => "memory",
@@ -39,6 +68,15 @@ impl Place {
             Self::Acknowledged(_) => "redis_acknowledged",
         }
     }
+}
+
+/// What the library has against the options of an elector: where there is no runtime it goes no further than to read them.
+fn refusal<T>(connecting: impl Future<Output = Result<T, LeaderError>> + Send) -> Option<String> {
+    let checked = || match connecting.now_or_never()? {
+        Err(LeaderError::InvalidOptions { reason, .. }) => Some(reason),
+        _ => None,
+    };
+    std::thread::scope(|scope| scope.spawn(checked).join().unwrap_or_default())
 }
 
 /// Whether a node answers, and how often it has lost its memory.
@@ -79,9 +117,9 @@ impl Node {
     }
 
     /// A wire to this node. A server is connected to from the runtime of the caller, and with it the wire ends.
-    pub(crate) async fn wire(&self) -> Result<Wire, LeaderError> {
+    fn wire(&self) -> Wire {
         let (url, acknowledged) = match &self.ground {
-            Ground::Memory(_) => return Ok(Wire::Memory),
+            Ground::Memory(_) => return Wire::Memory,
             Ground::Redis { url, acknowledged } => (url, *acknowledged),
         };
         let builder = RedisElector::builder()
@@ -93,7 +131,7 @@ impl Node {
         } else {
             builder
         };
-        Ok(Wire::Redis(builder.connect_store().await?))
+        Wire::Redis(Line::to(builder, COMMAND_TIMEOUT))
     }
 
     /// The store in memory, as it is now.
@@ -104,17 +142,13 @@ impl Node {
         }
     }
 
-    /// Loses its records and its numbers, as a server that restarts and had nothing on disk.
-    pub(crate) async fn forget(&self) -> Result<(), String> {
+    /// Loses its records and its numbers, as a server that restarts and had nothing on disk; or says why it did not.
+    pub(crate) async fn forget(&self, name: &LockName) -> Result<(), String> {
         match &self.ground {
             Ground::Memory(store) => {
                 *store.lock().unwrap_or_else(PoisonError::into_inner) = fresh();
             }
-            Ground::Redis { url, .. } => {
-                let forgotten = timeout(COMMAND_TIMEOUT * 4, delete_all(url)).await;
-                let forgotten = forgotten.map_err(|_| "the server does not answer".to_owned())?;
-                forgotten.map_err(|error| error.to_string())?;
-            }
+            Ground::Redis { url, .. } => erase(url, name).await?,
         }
         self.power.send_modify(|power| power.memories_lost += 1);
         Ok(())
@@ -126,26 +160,6 @@ impl Node {
 fn fresh() -> LocalStore {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     LocalStore::starting_at(BEGAN.elapsed())
-}
-
-/// Deletes the workbench's own keys on a server, and no others.
-async fn delete_all(url: &str) -> Result<(), leader_redis::fred::error::Error> {
-    let client = Builder::from_config(Config::from_url(url)?).build()?;
-    client.init().await?;
-    let command = |name| CustomCommand::new_static(name, None::<u16>, false);
-    let mut cursor = "0".to_owned();
-    loop {
-        let pattern = format!("{KEY_PREFIX}:*");
-        let scan = vec![cursor.as_str(), "MATCH", &pattern, "COUNT", "500"];
-        let (next, keys): (String, Vec<String>) = client.custom(command("SCAN"), scan).await?;
-        if !keys.is_empty() {
-            client.custom::<(), _>(command("DEL"), keys).await?;
-        }
-        if next == "0" {
-            return client.quit().await;
-        }
-        cursor = next;
-    }
 }
 
 /// All nodes of the store.
@@ -169,20 +183,40 @@ impl Site {
         }
     }
 
+    /// All nodes forget at once, or those of these numbers: how it went with each.
+    pub(crate) async fn forget(
+        &self,
+        nodes: Range<usize>,
+        name: &LockName,
+    ) -> Vec<(usize, Result<(), String>)> {
+        let forget = |number: usize| async move { (number, self.nodes[number].forget(name).await) };
+        join_all(nodes.map(forget)).await
+    }
+
+    /// What node `number` is called in a sentence.
+    pub(crate) fn called(&self, number: usize) -> String {
+        match self.nodes.len() {
+            1 => "the store".to_owned(),
+            _ => format!("node {}", number + 1),
+        }
+    }
+
     /// An elector whose way to the store is `link`. Its connections live on the runtime of the caller.
     pub(crate) async fn elector(
         &self,
         node_id: &str,
         link: &watch::Sender<Link>,
     ) -> Result<Arc<dyn Elector>, LeaderError> {
-        let mut ways = Vec::new();
-        for node in &self.nodes {
-            ways.push(Reach::new(
-                node.clone(),
-                node.wire().await?,
-                link.subscribe(),
-            ));
+        let wires: Vec<Wire> = self.nodes.iter().map(|node| node.wire()).collect();
+        let opened = join_all(wires.iter().map(Wire::is_open)).await;
+        let mut failed = opened.into_iter().filter_map(Result::err);
+        // A minority may be missing, and is tried again while the others decide.
+        if let Some(error) = failed.nth((self.nodes.len() - 1) / 2) {
+            return Err(error);
         }
+        let ways = self.nodes.iter().zip(wires);
+        let ways = ways.map(|(node, wire)| Reach::new(node.clone(), wire, link.subscribe()));
+        let ways: Vec<Reach> = ways.collect();
         Ok(match <[Reach; 1]>::try_from(ways) {
             Ok([way]) => finished(StoreElector::builder(way), node_id),
             Err(ways) => finished(StoreElector::builder(Quorum::new(ways)?), node_id),

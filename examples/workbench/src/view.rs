@@ -1,15 +1,18 @@
 //! [`Views`]: what pages are shown, looked up once for all of them however many are open.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leader_core::{Elector, ElectorExt, LeaderError};
+use leader_core::{Elector, ElectorExt, Holder, LeaderError, LeaderState};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::bench::Bench;
+use crate::journal::millis;
+use crate::life::code;
 use crate::reach::Link;
 use crate::scenario::Stage;
 use crate::settings::RANGES;
@@ -42,7 +45,7 @@ impl Views {
     }
 
     /// The store's record, as it is now.
-    pub(crate) async fn record(&self, bench: &Bench) -> Value {
+    pub(crate) async fn record(&self, bench: &Bench) -> Record {
         self.eye.lock().await.record(bench).await
     }
 
@@ -59,7 +62,7 @@ impl Views {
             }
             let record = self.record(bench).await;
             let last = bench.world.journal.last();
-            let quiet = last == seen && record["holders"].as_array().is_some_and(Vec::is_empty);
+            let quiet = last == seen && record.is_empty();
             // A new page is shown something at once.
             still = if quiet && pages <= before {
                 still + 1
@@ -75,11 +78,64 @@ impl Views {
     }
 }
 
+/// The store's record: who holds which slot, or why that is not known.
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// What was granted before this is in it.
+    asked: Instant,
+    holders: Result<Vec<Held>, Value>,
+}
+
+/// A holder, and how long the lease was that it was granted, as far as that is known.
+#[derive(Debug)]
+struct Held {
+    holder: Holder,
+    of: Duration,
+}
+
+impl Record {
+    /// Whether it says that nobody holds `fence`, which was granted by `granted`.
+    pub(crate) fn denies(&self, fence: u64, granted: Instant) -> bool {
+        let Ok(holders) = &self.holders else {
+            return false;
+        };
+        let holds = |held: &Held| held.holder.fence().get() == fence;
+        granted <= self.asked && !holders.iter().any(holds)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.holders.as_ref().is_ok_and(Vec::is_empty)
+    }
+
+    /// How many slots there are up to the last one that is held.
+    fn slots(&self) -> usize {
+        let held = self.holders.as_deref().unwrap_or_default().iter();
+        let slots = held.map(|held| held.holder.slot() as usize + 1);
+        slots.max().unwrap_or_default()
+    }
+
+    fn shown(&self) -> Value {
+        let holders = match &self.holders {
+            Ok(holders) => holders,
+            Err(error) => return error.clone(),
+        };
+        let holder = |held: &Held| {
+            let mut shown = json!(held.holder);
+            shown["of_ms"] = json!(millis(held.of));
+            shown
+        };
+        let holders: Vec<Value> = holders.iter().map(holder).collect();
+        json!({ "error": null, "holders": holders })
+    }
+}
+
 /// Looks at the store's record, over connections of its own.
 #[derive(Default)]
 struct Eye {
     link: watch::Sender<Link>,
     elector: Option<(Arc<Site>, Arc<dyn Elector>)>,
+    /// How long each lease is that was held at the last look, by its fencing token.
+    leases: BTreeMap<u64, Duration>,
 }
 
 impl fmt::Debug for Eye {
@@ -89,17 +145,38 @@ impl fmt::Debug for Eye {
 }
 
 impl Eye {
-    async fn record(&mut self, bench: &Bench) -> Value {
-        match self.holders(bench).await {
-            Ok(holders) => holders,
-            Err(LeaderError::Backend { kind, .. }) => {
-                json!({ "error": kind.as_str(), "holders": null })
+    async fn record(&mut self, bench: &Bench) -> Record {
+        let asked = Instant::now();
+        let holders = match self.holders(bench).await {
+            Ok(state) => Ok(self.measured(bench, state.holders())),
+            Err(error) => {
+                Err(json!({ "error": code(&error), "message": error.to_string(), "holders": null }))
             }
-            Err(error) => json!({ "error": error.to_string(), "holders": null }),
-        }
+        };
+        Record { asked, holders }
     }
 
-    async fn holders(&mut self, bench: &Bench) -> Result<Value, LeaderError> {
+    /// Each with its lease: what its candidate was granted, or the most that was left of it at any look. Of one that was
+    /// killed there is only the latter.
+    fn measured(&mut self, bench: &Bench, holders: &[Holder]) -> Vec<Held> {
+        let measured = |holder: &Holder| {
+            let fence = holder.fence().get();
+            let row = IDS.iter().find(|id| **id == holder.node_id().as_str());
+            let granted = row.and_then(|id| bench.world.row(id).granted_for(fence));
+            let seen = self.leases.get(&fence).copied();
+            let most = granted.into_iter().chain(seen).max();
+            Held {
+                holder: holder.clone(),
+                of: most.unwrap_or_default().max(holder.remaining()),
+            }
+        };
+        let held: Vec<Held> = holders.iter().map(measured).collect();
+        let leases = held.iter().map(|held| (held.holder.fence().get(), held.of));
+        self.leases = leases.collect();
+        held
+    }
+
+    async fn holders(&mut self, bench: &Bench) -> Result<LeaderState, LeaderError> {
         let site = bench.world.site();
         let elector = match &self.elector {
             Some((of, elector)) if Arc::ptr_eq(of, &site) => elector.clone(),
@@ -109,18 +186,22 @@ impl Eye {
                 elector
             }
         };
-        let state = elector.state(bench.world.name.clone()).await?;
-        Ok(json!({ "error": null, "holders": state.holders() }))
+        elector.state(bench.world.name.clone()).await
     }
 }
 
 /// Everything that changes.
-pub(crate) fn state(bench: &Bench, stage: &Stage, record: &Value) -> Value {
+pub(crate) fn state(bench: &Bench, stage: &Stage, record: &Record) -> Value {
     let world = &bench.world;
     let (settings, site) = (world.settings(), world.site());
     let candidates = usize::try_from(settings.candidates).unwrap_or_default();
+    // A slot that is held is shown also when the settings have none of it any more.
     let slots = usize::try_from(settings.slots).unwrap_or_default();
-    let rows = IDS.iter().take(candidates).map(|id| world.row(id).view(id));
+    let slots = slots.max(record.slots());
+    let rows = IDS
+        .iter()
+        .take(candidates)
+        .map(|id| world.row(id).view(id, record));
     let nodes = site
         .nodes
         .iter()
@@ -131,7 +212,7 @@ pub(crate) fn state(bench: &Bench, stage: &Stage, record: &Value) -> Value {
         "counts": world.journal.counts(),
         "candidates": rows.collect::<Vec<_>>(),
         "store": { "kind": site.place.kind(), "nodes": nodes.collect::<Vec<_>>() },
-        "record": record,
+        "record": record.shown(),
         "settings": settings.shown(),
         "resource": world.resource.view(slots),
         "scenario": stage.view(),

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use super::Workbench;
 use super::refusal::Refusal;
 use crate::bench::{Deed, StoreDeed};
 use crate::script::Script;
-use crate::settings::{Refused, Settings};
+use crate::settings::Refused;
 use crate::world::IDS;
 
 /// A request's body: a JSON object.
@@ -42,11 +42,11 @@ impl Object {
             .find(|field| !fields.contains(&field.as_str()))
         {
             None => Ok(()),
-            Some(field) => Err(Refused {
-                field: field.chars().take(40).collect(),
-                error: "there is no such field".to_owned(),
-                range: Some(json!(fields)),
-            }),
+            Some(field) => {
+                let field: String = field.chars().take(40).collect();
+                let error = "there is no such field";
+                Err(Refused::new(&field, error, Some(json!(fields))))
+            }
         }
     }
 
@@ -56,11 +56,8 @@ impl Object {
         let found = words.iter().find(|(word, _)| Some(*word) == given);
         found.map(|(_, meaning)| *meaning).ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            Refused {
-                field: field.to_owned(),
-                error: format!("`{field}` must be one of {}", known.join(", ")),
-                range: Some(json!(known)),
-            }
+            let error = format!("`{field}` must be one of {}", known.join(", "));
+            Refused::new(field, error, Some(json!(known)))
         })
     }
 }
@@ -78,9 +75,10 @@ pub(super) async fn settings(State(app): State<Workbench>, Object(changes): Obje
 
 pub(super) async fn candidate(
     State(app): State<Workbench>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
     body: Object,
 ) -> Answer {
+    let Path(id) = id?;
     let id = IDS.iter().find(|known| **known == id);
     let id = id.ok_or_else(|| {
         let error = format!("there is no such candidate; there are {}", IDS.join(", "));
@@ -117,12 +115,12 @@ pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer 
         None | Some(Value::Null) => None,
         Some(node) => {
             let node = node.as_u64().and_then(|node| usize::try_from(node).ok());
-            let node = node.filter(|node| *node < nodes).ok_or_else(|| Refused {
-                field: "node".to_owned(),
-                error: format!("`node` must be a whole number from 0 to {}", nodes - 1),
-                range: Some(json!([0, nodes - 1])),
-            })?;
-            Some(node)
+            let node = node.filter(|node| *node < nodes);
+            Some(node.ok_or_else(|| {
+                let last = nodes - 1;
+                let error = format!("`node` must be a whole number from 0 to {last}");
+                Refused::new("node", error, Some(json!([0, last])))
+            })?)
         }
     };
     app.bench
@@ -136,9 +134,7 @@ pub(super) async fn store(State(app): State<Workbench>, body: Object) -> Answer 
 pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&["name"])?;
     if body.0.get("name") == Some(&Value::Null) {
-        app.stage.clear();
-        app.bench.lay_out(None, Settings::default()).await;
-        return Ok(done());
+        return reset_all(&app).await;
     }
     let scripts = Script::ALL.map(|script| (script.name(), script));
     let script = body.word("name", &scripts)?;
@@ -152,7 +148,11 @@ pub(super) async fn scenario(State(app): State<Workbench>, body: Object) -> Answ
 /// Nobody runs, the store is empty, the settings are the first ones.
 pub(super) async fn reset(State(app): State<Workbench>, body: Object) -> Answer {
     body.only(&[])?;
-    app.stage.clear();
-    app.bench.lay_out(None, Settings::default()).await;
+    reset_all(&app).await
+}
+
+async fn reset_all(app: &Workbench) -> Answer {
+    let reset = app.stage.reset(&app.bench).await;
+    reset.map_err(Refusal::conflict)?;
     Ok(done())
 }

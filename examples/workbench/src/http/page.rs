@@ -1,6 +1,7 @@
 //! The page: files of the binary, under exact paths.
 
 use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
@@ -33,11 +34,12 @@ pub(super) async fn index() -> Response {
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], INDEX).into_response()
 }
 
-pub(super) async fn file(Path(path): Path<String>) -> Response {
-    match FILES.iter().find(|(name, ..)| *name == path) {
+pub(super) async fn file(path: Result<Path<String>, PathRejection>) -> Result<Response, Refusal> {
+    let Path(path) = path?;
+    Ok(match FILES.iter().find(|(name, ..)| *name == path) {
         Some((_, kind, text)) => ([(header::CONTENT_TYPE, *kind)], *text).into_response(),
         None => {
             Refusal::new(StatusCode::NOT_FOUND, "there is nothing at this path").into_response()
         }
-    }
+    })
 }

@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Workbench;
 use super::control::Object;
@@ -32,8 +32,7 @@ pub(super) async fn played(
     State(app): State<Workbench>,
     Object(plan): Object,
 ) -> Result<Json<Value>, Refusal> {
-    let plan: Plan = serde_json::from_value(Value::Object(plan))
-        .map_err(|error| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+    let plan = read(plan)?;
     let stage = app.ticks.clone().acquire_owned().await;
     let played = tokio::task::spawn_blocking(move || {
         let _stage = stage;
@@ -42,18 +41,42 @@ pub(super) async fn played(
     let failed = |error: String| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error);
     let played = played.await.map_err(|error| failed(error.to_string()))?;
     let (plan, rows) = played.map_err(|error| match error {
-        PlayError::Plan(error) => Refused {
-            field: error.field().to_owned(),
-            error: error.to_string(),
-            range: None,
+        PlayError::Plan(error) => {
+            let range = error.range().map(|range| json!(range));
+            Refused::new(error.field(), error.to_string(), range).into()
         }
-        .into(),
         other => failed(other.to_string()),
     })?;
     let rows: Vec<Value> = rows.iter().map(told).collect();
     Ok(Json(
         json!({ "plan": plan, "candidates": plan.candidates(), "rows": rows }),
     ))
+}
+
+/// The plan, or which of its fields is none.
+fn read(plan: Map<String, Value>) -> Result<Plan, Refused> {
+    let whole = serde_json::from_value(Value::Object(plan.clone()));
+    whole.map_err(|error| {
+        // The error does not name it, but each field makes a plan of its own with all others as they are by default.
+        let alone = |(field, value): (String, Value)| {
+            let error = serde_json::from_value::<Plan>(json!({ &field: value })).err()?;
+            Some(wrong(&field, &error))
+        };
+        let found = plan.into_iter().find_map(alone);
+        found.unwrap_or_else(|| Refused::new("", error.to_string(), None))
+    })
+}
+
+fn wrong(field: &str, error: &serde_json::Error) -> Refused {
+    let known = json!(Plan::default());
+    let fields: Vec<&String> = known.as_object().into_iter().flat_map(Map::keys).collect();
+    let range = if fields.iter().any(|known| *known == field) {
+        Plan::range_of(field).map(|range| json!(range))
+    } else {
+        Some(json!(fields))
+    };
+    let field: String = field.chars().take(40).collect();
+    Refused::new(&field, format!("`{field}`: {error}"), range)
 }
 
 /// A row, with its words in each language.

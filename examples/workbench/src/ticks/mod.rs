@@ -3,7 +3,7 @@
 //! It is no animation. Each candidate is a [`StoreElector`](leader_core::StoreElector) on one
 //! [`LocalStore`](leader_core::LocalStore), each tenure is a `run_if_leader_result`, and each [`Row`] is an event or an
 //! outcome that the engine told. Only time is not real: it is Tokio's paused clock on a runtime of one thread, and it
-//! moves when a [`Player`] steps. The same plan always gives the same rows.
+//! moves as [`play`] goes from tick to tick. The same plan always gives the same rows.
 //!
 //! ```
 //! use leader_workbench::ticks::{Scenario, play};
@@ -42,7 +42,7 @@ mod chart;
 mod freeze;
 mod log;
 mod plan;
-mod player;
+mod play;
 mod row;
 mod scenario;
 mod stage;
@@ -51,7 +51,7 @@ mod words;
 
 pub use chart::{Lane, Mark, lanes, table};
 pub use plan::{Candidate, OnLost, Pause, Plan, PlanError, Stand};
-pub use player::{PlayError, Player, play};
+pub use play::{PlayError, play};
 pub use row::{Action, Row};
 pub use scenario::Scenario;
 pub use words::Language;

@@ -47,7 +47,7 @@ impl TryFrom<char> for Candidate {
             .and_then(|number| Self::number(number as usize))
             .ok_or_else(|| {
                 let reason = format!("`{letter}` is no candidate; they are `a` to `f`");
-                PlanError::new("candidate", reason)
+                PlanError::new("candidate", reason, None)
             })
     }
 }
@@ -146,7 +146,7 @@ impl Plan {
     /// The ticks in which candidates can stand, or be frozen and thawed.
     pub const TICKS: RangeInclusive<u32> = 0..=60;
     /// How often candidates can stand, all in all.
-    pub const STANDS: RangeInclusive<usize> = 1..=12;
+    pub const STANDS: RangeInclusive<u32> = 1..=12;
 
     /// The first candidate stands at the first of `ticks`, the second at the second, and so on; at most
     /// [`Candidate::MAX`] of them.
@@ -181,16 +181,15 @@ impl Plan {
                 "{} is more than the lease; it takes 0 to {} ticks",
                 self.min_lease, self.lease
             );
-            return Err(PlanError::new("min_lease", reason));
+            let range = Some((0, self.lease));
+            return Err(PlanError::new("min_lease", reason, range));
         }
         within("slots", self.slots, Self::SLOTS)?;
-        if !Self::STANDS.contains(&self.stands.len()) {
-            let (from, to) = (Self::STANDS.start(), Self::STANDS.end());
-            let reason = format!(
-                "there are {}; a plan takes {from} to {to}",
-                self.stands.len()
-            );
-            return Err(PlanError::new("stands", reason));
+        let stands = u32::try_from(self.stands.len()).unwrap_or(u32::MAX);
+        if !Self::STANDS.contains(&stands) {
+            let (from, to) = Self::STANDS.into_inner();
+            let reason = format!("there are {stands}; a plan takes {from} to {to}");
+            return Err(PlanError::new("stands", reason, Some((from, to))));
         }
         for stand in &self.stands {
             within("stands", stand.tick, Self::TICKS)?;
@@ -198,8 +197,22 @@ impl Plan {
         self.check_pauses()
     }
 
+    /// What a field takes, where that is a number between two others.
+    pub(crate) fn range_of(field: &str) -> Option<(u32, u32)> {
+        let range = match field {
+            "lease" => Self::LEASE,
+            // And no more than the lease.
+            "min_lease" => 0..=*Self::LEASE.end(),
+            "work" => Self::WORK,
+            "wait" => Self::WAIT,
+            "slots" => Self::SLOTS,
+            _ => return None,
+        };
+        Some(range.into_inner())
+    }
+
     fn check_pauses(&self) -> Result<(), PlanError> {
-        let refuse = |reason| Err(PlanError::new("pauses", reason));
+        let refuse = |reason| Err(PlanError::new("pauses", reason, None));
         for (index, pause) in self.pauses.iter().enumerate() {
             let Pause {
                 candidate,
@@ -240,10 +253,8 @@ fn within(field: &'static str, ticks: u32, range: RangeInclusive<u32>) -> Result
         return Ok(());
     }
     let (from, to) = range.into_inner();
-    Err(PlanError::new(
-        field,
-        format!("{ticks} is out of range; it takes {from} to {to}"),
-    ))
+    let reason = format!("{ticks} is out of range; it takes {from} to {to}");
+    Err(PlanError::new(field, reason, Some((from, to))))
 }
 
 /// Why a plan cannot be played.
@@ -251,17 +262,28 @@ fn within(field: &'static str, ticks: u32, range: RangeInclusive<u32>) -> Result
 pub struct PlanError {
     field: &'static str,
     reason: String,
+    range: Option<(u32, u32)>,
 }
 
 impl PlanError {
-    pub(super) fn new(field: &'static str, reason: String) -> Self {
-        Self { field, reason }
+    pub(super) fn new(field: &'static str, reason: String, range: Option<(u32, u32)>) -> Self {
+        Self {
+            field,
+            reason,
+            range,
+        }
     }
 
     /// The field of [`Plan`] that is at fault.
     #[must_use]
     pub fn field(&self) -> &'static str {
         self.field
+    }
+
+    /// What the field takes, from the first number to the last, where that is all that is wrong with it.
+    #[must_use]
+    pub fn range(&self) -> Option<(u32, u32)> {
+        self.range
     }
 }
 

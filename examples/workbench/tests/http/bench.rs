@@ -1,5 +1,7 @@
 //! What a person does on the page, and what comes of it: the real library behind real requests.
 
+use std::time::Duration;
+
 use leader_core::ElectorExt;
 use leader_redis::RedisElector;
 use leader_tests::{Server, until};
@@ -63,6 +65,28 @@ async fn a_killed_leader_gives_nothing_back() {
 }
 
 #[tokio::test]
+async fn who_is_frozen_is_not_frozen_again_and_who_is_not_is_not_thawed() {
+    let bench = Bench::in_memory().await;
+    stubborn(&bench).await;
+    bench.candidate("a", "start").await;
+    bench.until_phase("a", "leading").await;
+    bench.candidate("a", "thaw").await;
+    assert_eq!(bench.count("thawed").await, 0);
+    bench.candidate("a", "freeze").await;
+    let again = bench.candidate("a", "freeze");
+    tokio::time::timeout(Duration::from_secs(2), again)
+        .await
+        .expect("nothing has to be waited for");
+    assert_eq!(bench.count("frozen").await, 1);
+    bench.candidate("a", "thaw").await;
+    bench.candidate("a", "thaw").await;
+    assert_eq!(bench.count("thawed").await, 1);
+    // One that was thawed can be frozen again.
+    bench.candidate("a", "freeze").await;
+    assert_eq!(bench.state().await["candidates"][0]["frozen"], true);
+}
+
+#[tokio::test]
 async fn a_frozen_candidate_can_be_killed_and_started_again() {
     let bench = Bench::in_memory().await;
     stubborn(&bench).await;
@@ -111,9 +135,29 @@ async fn a_store_that_has_lost_its_memory_elects_a_second_and_fencing_keeps_thei
     a_leads_and_b_waits(&bench).await;
     bench.store("forget").await;
     bench.until_phase("b", "leading").await;
-    assert_eq!(bench.phase("a").await, "leading", "two of them");
+    assert_eq!(bench.phase("a").await, "believes");
+    assert_eq!(bench.phase("b").await, "leading", "it alone");
     bench.until_told(Some("a"), "write", "refused").await;
     assert_eq!(bench.count("lost").await, 0);
+}
+
+#[tokio::test]
+async fn who_leads_is_never_said_to_believe_so_or_to_be_late() {
+    let bench = Bench::in_memory().await;
+    bench
+        .settings(json!({ "min_lease_ms": 0, "work_ms": 3, "pause_ms": 1, "wait_ms": 60_000 }))
+        .await;
+    bench.candidate("a", "start").await;
+    bench.candidate("b", "start").await;
+    let mut leading = 0;
+    while leading < 200 {
+        let state = bench.state().await;
+        for row in state["candidates"].as_array().unwrap() {
+            let phase = row["phase"].as_str().unwrap();
+            assert!(!["believes", "stale"].contains(&phase), "{state}");
+            leading += u32::from(phase == "leading");
+        }
+    }
 }
 
 #[tokio::test]
@@ -198,6 +242,39 @@ async fn fewer_candidates_stop_those_for_whom_there_is_no_place() {
             || bench.state().await["record"]["holders"][0]["retained"] == true
     })
     .await;
+}
+
+#[tokio::test]
+async fn every_slot_that_is_held_is_shown_also_beyond_the_setting() {
+    let bench = Bench::in_memory().await;
+    let settings = json!({
+        "candidates": 4, "slots": 4, "lease_ms": 60_000, "min_lease_ms": 0, "work_ms": 60_000,
+    });
+    bench.settings(settings).await;
+    for id in ["a", "b", "c", "d"] {
+        bench.candidate(id, "start").await;
+        bench.until_phase(id, "leading").await;
+    }
+    // What they hold is what they were granted, whatever is set now.
+    bench
+        .settings(json!({ "slots": 1, "lease_ms": 1_000 }))
+        .await;
+    let state = bench.state().await;
+    let holders = state["record"]["holders"].as_array().unwrap();
+    assert_eq!(holders.len(), 4);
+    for holder in holders {
+        assert_eq!(holder["of_ms"], 60_000, "{holder}");
+    }
+    let books = state["resource"]["slots"].as_array().unwrap();
+    let by: Vec<_> = books
+        .iter()
+        .map(|book| book["by"].as_str().unwrap())
+        .collect();
+    assert_eq!(by, ["a", "b", "c", "d"]);
+    // Of one that was killed, too.
+    bench.candidate("d", "kill").await;
+    let record = bench.state().await["record"].take();
+    assert_eq!(record["holders"][3]["of_ms"], 60_000, "{record}");
 }
 
 #[tokio::test]

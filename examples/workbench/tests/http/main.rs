@@ -2,6 +2,8 @@
 
 mod bench;
 mod elsewhere;
+mod given_up;
 mod load;
 mod malformed;
+mod servers;
 mod support;

@@ -147,20 +147,22 @@ async fn who_and_what_is_not_there_is_said() {
         404,
     );
     for action in ["stop", "freeze", "thaw", "kill", "cut", "mend"] {
-        refused(
+        let body = refused(
             &bench
                 .post("/api/candidates/a", &json!({ "action": action }))
                 .await,
             409,
         );
+        assert_eq!(body["code"], "not_running");
     }
     // There are three rows until the settings say otherwise.
-    refused(
+    let body = refused(
         &bench
             .post("/api/candidates/f", &json!({ "action": "start" }))
             .await,
         409,
     );
+    assert_eq!(body["code"], "no_place");
     for node in [json!(3), json!(-1), json!("0"), json!(0.5)] {
         let body = bench
             .post("/api/store", &json!({ "action": "stop", "node": node }))
@@ -189,24 +191,54 @@ async fn who_and_what_is_not_there_is_said() {
 }
 
 #[tokio::test]
-async fn a_plan_that_cannot_be_played_is_refused_by_its_field() {
+async fn a_path_that_is_no_text_is_refused() {
+    let bench = Bench::in_memory().await;
+    let start = json!({ "action": "start" });
+    refused(&bench.post("/api/candidates/%ff", &start).await, 400);
+    refused(&bench.get("/%ff").await, 400);
+}
+
+#[tokio::test]
+async fn a_plan_that_cannot_be_played_is_refused_by_its_field_and_with_its_range() {
     let bench = Bench::in_memory().await;
     let stands = |tick: u64| json!([{ "candidate": "a", "tick": tick }]);
-    for (plan, field) in [
-        (json!({ "lease": 31, "stands": stands(0) }), "lease"),
-        (json!({ "min_lease": 11, "stands": stands(0) }), "min_lease"),
-        (json!({ "slots": 0 }), "slots"),
-        (json!({ "stands": [] }), "stands"),
-        (json!({ "stands": stands(61) }), "stands"),
+    for (plan, field, range) in [
+        (
+            json!({ "lease": 31, "stands": stands(0) }),
+            "lease",
+            json!([1, 30]),
+        ),
+        (
+            json!({ "min_lease": 11, "stands": stands(0) }),
+            "min_lease",
+            json!([0, 10]),
+        ),
+        (json!({ "slots": 0 }), "slots", json!([1, 4])),
+        (json!({ "stands": [] }), "stands", json!([1, 12])),
+        (json!({ "stands": stands(61) }), "stands", json!([0, 60])),
+        (
+            json!({ "pauses": [{ "candidate": "a", "from": 1, "until": 61 }] }),
+            "pauses",
+            json!([0, 60]),
+        ),
+        (json!({ "lease": -1 }), "lease", json!([1, 30])),
+        (json!({ "work": "long" }), "work", json!([1, 60])),
+        (
+            json!({ "auto_extend": 1, "work": 2 }),
+            "auto_extend",
+            json!(null),
+        ),
+        (
+            json!({ "stands": [{ "candidate": "zz", "tick": 0 }] }),
+            "stands",
+            json!(null),
+        ),
     ] {
         let body = refused(&bench.post("/api/ticks", &plan).await, 422);
-        assert_eq!(body["field"], field, "{body}");
+        assert_eq!((&body["field"], &body["range"]), (&json!(field), &range));
     }
-    for plan in [
-        json!({ "lease": -1 }),
-        json!({ "leese": 1 }),
-        json!({ "stands": [{ "candidate": "zz", "tick": 0 }] }),
-    ] {
-        refused(&bench.post("/api/ticks", &plan).await, 422);
-    }
+    let body = refused(&bench.post("/api/ticks", &json!({ "leese": 1 })).await, 422);
+    assert_eq!(body["field"], "leese");
+    let known = body["range"].as_array().unwrap();
+    assert!(known.contains(&json!("lease")), "{body}");
 }

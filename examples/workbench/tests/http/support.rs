@@ -7,10 +7,12 @@ use std::time::Duration;
 use leader_tests::{until, until_some};
 use leader_workbench::{Place, Workbench};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
@@ -43,9 +45,13 @@ impl Answer {
 
 impl Bench {
     pub(crate) async fn start(place: Place) -> Self {
+        Self::named("invoice-close", place).await
+    }
+
+    pub(crate) async fn named(name: &str, place: Place) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
-        let workbench = Workbench::new("invoice-close", place).unwrap();
+        let workbench = Workbench::new(name, place).unwrap();
         let (end, ended) = oneshot::channel();
         let ended = async { drop(ended.await) };
         Self {
@@ -109,6 +115,21 @@ impl Bench {
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         let kind = [("Content-Type", "application/json")];
         self.request("POST", path, &kind, body.to_string()).await
+    }
+
+    /// The same, by a client that does not wait for the answer.
+    pub(crate) async fn give_up(&self, path: &str, body: Value) {
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(self.addr).await.unwrap();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.addr,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answered = timeout(Duration::from_millis(100), stream.readable()).await;
+        assert!(answered.is_err(), "{path} was answered at once");
+        stream.set_zero_linger().unwrap();
     }
 
     /// The same, of which nothing is refused.

@@ -3,5 +3,5 @@
 mod command_line;
 mod invariants;
 mod plans;
-mod player;
+mod play;
 mod tables;
