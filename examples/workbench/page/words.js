@@ -164,6 +164,10 @@ const WORDS = {
   "step.connect": ["connect", "연결"], "step.claim": ["claim", "요청"], "step.extend": ["extend", "연장"], "step.release": ["release", "반납"], "step.watch": ["watch", "감시"], "step.inspect": ["inspect", "조회"], "step.evict": ["evict", "회수"],
 
   "refusal.not_running": ["That candidate is not running; start it first.", "실행 중인 후보가 아닙니다. 먼저 시작하세요."],
+  "refusal.no_place": ["The bench has no such candidate now; raise their number first.", "지금은 그런 후보가 없습니다. 먼저 후보 수를 늘리세요."],
+  "refusal.no_thread": ["The machine has no room for another candidate.", "컴퓨터에 후보를 더 시작할 여유가 없습니다."],
+  "refusal.not_forgotten": ["Not every server has lost its memory: one at least does not answer.", "모든 서버가 기억을 잃지는 않았습니다. 응답하지 않는 서버가 있습니다."],
+  "refusal.not_emptied": ["Started over, but a server that does not answer has kept its records.", "처음부터 다시 시작했지만, 응답하지 않는 서버에 기록이 남아 있습니다."],
 
   "say.elected": ["{0} was elected with fencing token {1}.", "{0} 후보가 펜싱 토큰 {1}(으)로 선출되었습니다."],
   "say.lost": ["{0} lost its lease: {1}.", "{0} 후보가 리스를 잃었습니다: {1}."],
