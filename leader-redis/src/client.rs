@@ -17,6 +17,7 @@ mod subscriptions;
 mod tls;
 mod topology;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -264,8 +265,9 @@ impl Connection {
         self.send("CLUSTER", &[], args, Visit::Owner, limit).await
     }
 
-    /// Sends a command within `limit`. It is seen through when the caller goes: fred keeps a command that it could not
-    /// send yet until its time is over, and only who still waits then tells fred that it is.
+    /// Sends a command within `limit`. To be awaited at once: whether the connection is lost is looked at now. Once begun
+    /// it is seen through when the caller goes: fred keeps a command that it could not send yet until its time is over,
+    /// and only who still waits then tells fred that it is.
     fn send<'a>(
         &'a self,
         name: &'static str,
@@ -285,7 +287,7 @@ impl Connection {
         let command = CustomCommand::new_static(name, hash, false);
         let options = self.options(limit);
         let client = self.client.clone();
-        // Made in its place: a future of fred's is some kilobytes, and would be moved there.
+        // Made in its box, once optimised: a future of fred's is some kilobytes, and would be moved there.
         let work = Box::write(Box::new_uninit(), async move {
             match visit {
                 Visit::Owner => {
@@ -474,6 +476,15 @@ impl Connection {
             .last()
             .map(|error| failure(error, self.terms.stated))
     }
+}
+
+/// The places in `keys` of those that may go into one command where keys live in slots.
+pub(crate) fn by_slot(keys: impl Iterator<Item = String>) -> Vec<Vec<usize>> {
+    let mut places: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+    for (at, key) in keys.enumerate() {
+        places.entry(slot_of(key.as_bytes())).or_default().push(at);
+    }
+    places.into_values().collect()
 }
 
 /// The cluster slot of a key or a channel.

@@ -125,7 +125,7 @@ impl FencedKey {
         value: &[u8],
         lives: u64,
     ) -> Result<(), FencedError<StoreError>> {
-        let mut call = Words::on(1);
+        let mut call = Words::with_room(1, value.len());
         call.push(&self.key);
         call.push_number(fence.get());
         call.push(value);

@@ -15,7 +15,7 @@ use leader_core::{BackendKind, Holder, LeaseOptions, LockName};
 use tokio::runtime::Handle;
 
 use crate::acks::{Acks, Answer};
-use crate::client::{Call, Link, Words};
+use crate::client::{Call, Link, Words, by_slot};
 use crate::clock::Clock;
 use crate::connect::Home;
 use crate::fault::Failure;
@@ -214,11 +214,10 @@ impl Inner {
         batch: &[Extension],
         limit: Duration,
     ) -> Vec<Result<ExtendReply, StoreError>> {
-        let keys = batch.iter().map(|e| self.keys.record(&e.name));
-        let groups = self.commands.groups(keys);
-        if let [_] = groups.as_slice() {
+        if !self.commands.has_slots() {
             return self.extend_group(batch.iter(), limit).await;
         }
+        let groups = by_slot(batch.iter().map(|e| self.keys.record(&e.name)));
         let each = groups.iter().map(async |group| {
             let extensions = group.iter().map(|at| &batch[*at]);
             (group, self.extend_group(extensions, limit).boxed().await)

@@ -23,8 +23,8 @@ use crate::token::Token;
 /// A boxed future that can be sent to another thread.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A future that is made where it then stays. Those that talk to a store have a kilobyte and more, which would be moved
-/// into the box, and before that into whatever is called to box them.
+/// A future that is made where it then stays, once optimised. Those that talk to a store have a kilobyte and more, which
+/// would be moved into the box, and before that into whatever is called to box them.
 pub(super) fn in_place<'a, F>(make: impl FnOnce() -> F) -> BoxFuture<'a, F::Output>
 where
     F: Future<Output: Send> + Send + 'a,

@@ -19,21 +19,31 @@ pub(crate) struct Call {
     /// Each behind its length. The first one says how many keys follow.
     words: Bytes,
     count: usize,
+    keys: usize,
 }
 
 /// A [`Call`] as it is being written: first the keys, then the arguments.
 pub(crate) struct Words {
-    words: Vec<u8>,
+    written: Vec<u8>,
     count: usize,
+    keys: usize,
 }
+
+/// What a key of usual length and its arguments take.
+const USUAL: usize = 128;
 
 impl Words {
     /// Of a script on so many keys, the first of which decides the cluster slot.
     pub(crate) fn on(keys: usize) -> Self {
+        Self::with_room(keys, 0)
+    }
+
+    /// As [`on`](Self::on), with a word of so many bytes among the others.
+    pub(crate) fn with_room(keys: usize, bytes: usize) -> Self {
         let mut words = Self {
-            // For a claim of a name of usual length.
-            words: Vec::with_capacity(256),
+            written: Vec::with_capacity(USUAL * (keys + 1) + bytes),
             count: 0,
+            keys,
         };
         words.push_number(keys as u64);
         words
@@ -85,18 +95,19 @@ impl Words {
     }
 
     fn word(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let begin = self.words.len() + LENGTH;
-        self.words.extend_from_slice(&[0; LENGTH]);
-        write(&mut self.words);
-        let length = self.words.len() - begin;
-        self.words[begin - LENGTH..begin].copy_from_slice(&length.to_ne_bytes());
+        let begin = self.written.len() + LENGTH;
+        self.written.extend_from_slice(&[0; LENGTH]);
+        write(&mut self.written);
+        let length = self.written.len() - begin;
+        self.written[begin - LENGTH..begin].copy_from_slice(&length.to_ne_bytes());
         self.count += 1;
     }
 
     pub(crate) fn call(self) -> Call {
         Call {
-            words: self.words.into(),
+            words: self.written.into(),
             count: self.count,
+            keys: self.keys,
         }
     }
 }
@@ -128,7 +139,8 @@ impl Call {
 
     /// The first key, which decides the cluster slot; empty where there is none.
     pub(super) fn key(&self) -> &[u8] {
-        let key = self.ranges().nth(1).unwrap_or_default();
+        let key = self.ranges().nth(1).filter(|_| self.keys > 0);
+        let key = key.unwrap_or_default();
         &self.words[key]
     }
 
@@ -202,7 +214,9 @@ mod tests {
     #[test]
     fn a_call_without_keys_has_none() {
         assert_eq!(words(&Words::on(0).call()), [&b"script"[..], b"0"]);
-        assert_eq!(Words::on(0).call().key(), b"");
+        let mut call = Words::on(0);
+        call.push("an argument");
+        assert_eq!(call.call().key(), b"");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! [`Link`]: what the store talks through, one connection or those of a cluster.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use futures::future::{Either, join_all};
 
 use super::cluster::Cluster;
 use super::topology::Topology;
-use super::{Call, Connection, Endpoint, Incidents, Layout, Purpose, Shared, Terms, slot_of};
+use super::{Call, Connection, Endpoint, Incidents, Layout, Purpose, Shared, Terms};
 use crate::fault::Failure;
 use crate::reply::{self, Reply};
 use crate::script::Script;
@@ -83,19 +82,6 @@ impl Link {
             Self::One(connection) => connection.layout == Layout::Cluster,
             Self::Many(_) => true,
         }
-    }
-
-    /// The places in `keys` of those that may go into one command.
-    pub(crate) fn groups(&self, keys: impl ExactSizeIterator<Item = String>) -> Vec<Vec<usize>> {
-        if !self.has_slots() {
-            return vec![(0..keys.len()).collect()];
-        }
-        let mut groups: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-        for (at, key) in keys.enumerate() {
-            let slot = slot_of(key.as_bytes());
-            groups.entry(slot).or_default().push(at);
-        }
-        groups.into_values().collect()
     }
 
     /// Runs a script on keys that are all of one slot, where there are slots.

@@ -69,8 +69,10 @@ async fn what_was_written_is_read_whatever_its_bytes() {
     let key = fenced(&server).await;
     assert_eq!(key.get().await.unwrap(), None);
     let every: Vec<u8> = (0..=255).collect();
+    let large = every.repeat(4097);
     for value in [
         &every[..],
+        &large[..],
         b"",
         b"12",
         b"1.5",
