@@ -117,7 +117,8 @@ async fn a_reset_that_a_server_does_not_answer_says_so_and_leaves_no_connection(
         (answer.status, &answer.json()["code"]),
         (409, &json!("not_emptied"))
     );
-    until("its connections are closed", LIMIT / 4, async || {
+    // The client itself would give up after ten seconds.
+    until("its connections are closed", LIMIT / 12, async || {
         proxy.connections() == 0
     })
     .await;
