@@ -11,7 +11,7 @@ use super::wrong::{WRONG, Wrong};
 use crate::command::{Done, root, say, target};
 
 /// Each wrong change is to be caught within so many.
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 40_000;
 /// More than enough for all of them; a change after which a run never ends is caught too.
 const LIMIT: Duration = Duration::from_secs(300);
 

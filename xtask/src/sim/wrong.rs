@@ -161,14 +161,6 @@ pub(crate) const WRONG: &[Wrong] = &[
         changes: &[("            || self.settlements.has(name)\n", "")],
     },
     Wrong {
-        name: "claim without waiting passes others by who go first",
-        file: "leader-core/src/engine/acquire.rs",
-        changes: &[(
-            "self.courtesy.until(name).is_some()\n",
-            "(self.courtesy.until(name).is_some() && false)\n",
-        )],
-    },
-    Wrong {
         name: "release without waiting overtakes an extension",
         file: "leader-core/src/engine/release.rs",
         changes: &[(
@@ -267,10 +259,16 @@ pub(crate) const WRONG: &[Wrong] = &[
     Wrong {
         name: "store: fencing without the time term",
         file: "leader-core/src/local/store.rs",
-        changes: &[(
-            "        self.last = self.time(now).max(self.last + 1);",
-            "        let _ = now;\n        self.last += 1;",
-        )],
+        changes: &[
+            (
+                "        self.last = self.time(now).max(self.last + 1);",
+                "        let _ = now;\n        self.last += 1;",
+            ),
+            (
+                "            self.last = time.max(self.last + 1);\n",
+                "            let _ = time;\n            self.last += 1;\n",
+            ),
+        ],
     },
     Wrong {
         name: "store: dead token not remembered",
@@ -284,8 +282,8 @@ pub(crate) const WRONG: &[Wrong] = &[
         name: "store: claim lengthens another's lease",
         file: "leader-core/src/local/store.rs",
         changes: &[(
-            "let Some((slot, mut entry)) = record.take(claim.token) {",
-            "let Some((slot, mut entry)) = record.slots.iter().find(|(_, entry)| entry.node_id == claim.node_id).and_then(|(_, entry)| entry.token).or(Some(claim.token)).and_then(|token| record.take(token)) {",
+            "if let Some((slot, mut entry)) = record.take(claim.token) {",
+            "let of = record.slots.iter().find(|(_, entry)| entry.node_id == claim.node_id);\n            let other = of.and_then(|(_, entry)| entry.token);\n            if let Some((slot, mut entry)) = record.take(other.unwrap_or(claim.token)) {",
         )],
     },
     Wrong {
