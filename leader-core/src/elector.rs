@@ -108,18 +108,21 @@ impl ElectorId {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __delegate_elector {
-    ($({$($generics:tt)*})? $elector:ty, |$this:ident| $inner:expr) => {
+    ($(#[$inline:ident])? $({$($generics:tt)*})? $elector:ty, |$this:ident| $inner:expr) => {
         impl $(<$($generics)*>)? $crate::Elector for $elector {
+            $(#[$inline])?
             fn node_id(&self) -> &$crate::NodeId {
                 let $this = self;
                 $crate::Elector::node_id(&$inner)
             }
 
+            $(#[$inline])?
             fn elector_id(&self) -> $crate::ElectorId {
                 let $this = self;
                 $crate::Elector::elector_id(&$inner)
             }
 
+            $(#[$inline])?
             fn acquire<'a>(
                 &'a self,
                 name: &'a $crate::LockName,
@@ -129,6 +132,7 @@ macro_rules! __delegate_elector {
                 $crate::Elector::acquire(&$inner, name, options)
             }
 
+            $(#[$inline])?
             fn acquire_now(
                 &self,
                 name: &$crate::LockName,
@@ -138,6 +142,7 @@ macro_rules! __delegate_elector {
                 $crate::Elector::acquire_now(&$inner, name, options)
             }
 
+            $(#[$inline])?
             fn inspect<'a>(
                 &'a self,
                 name: &'a $crate::LockName,
@@ -146,6 +151,7 @@ macro_rules! __delegate_elector {
                 $crate::Elector::inspect(&$inner, name)
             }
 
+            $(#[$inline])?
             fn evict<'a>(
                 &'a self,
                 name: &'a $crate::LockName,
@@ -154,16 +160,19 @@ macro_rules! __delegate_elector {
                 $crate::Elector::evict(&$inner, name)
             }
 
+            $(#[$inline])?
             fn subscribe(&self) -> $crate::Events {
                 let $this = self;
                 $crate::Elector::subscribe(&$inner)
             }
 
+            $(#[$inline])?
             fn examine(&self) -> $crate::Health {
                 let $this = self;
                 $crate::Elector::examine(&$inner)
             }
 
+            $(#[$inline])?
             fn listen<'a>(
                 &'a self,
                 name: &'a $crate::LockName,
@@ -174,11 +183,13 @@ macro_rules! __delegate_elector {
                 $crate::Elector::listen(&$inner, name, hints)
             }
 
+            $(#[$inline])?
             fn closing(&self) -> $crate::CancellationToken {
                 let $this = self;
                 $crate::Elector::closing(&$inner)
             }
 
+            $(#[$inline])?
             fn close(&self) -> $crate::BoxFuture<'_, ()> {
                 let $this = self;
                 $crate::Elector::close(&$inner)

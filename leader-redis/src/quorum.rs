@@ -61,7 +61,13 @@ impl fmt::Debug for RedisQuorumElector {
     }
 }
 
-leader_core::__delegate_elector!(RedisQuorumElector, |this| this.elector);
+// Inlined, as is `connect`, so that the code of a second engine is made only for who has a quorum: it would be half of what
+// this crate takes to be built.
+leader_core::__delegate_elector!(
+    #[inline]
+    RedisQuorumElector,
+    |this| this.elector
+);
 
 /// Builds a [`RedisQuorumElector`]; started by [`RedisElector::quorum`](crate::RedisElector::quorum). The options mean
 /// what they mean for one server; those of [`RedisElectorBuilder`] that are not here are for one server only.
@@ -158,6 +164,7 @@ impl RedisQuorumBuilder {
     /// # Cancellation safety
     ///
     /// Connections that were under way when the future is dropped are closed.
+    #[inline]
     pub async fn connect(self) -> Result<RedisQuorumElector, LeaderError> {
         let (node_id, grace) = self.each.identity();
         let quorum = self.connect_store().await?;
@@ -187,6 +194,7 @@ impl RedisQuorumBuilder {
     /// # Cancellation safety
     ///
     /// As [`connect`](Self::connect).
+    #[inline]
     pub async fn connect_store(self) -> Result<Quorum<RedisStore>, LeaderError> {
         let plans = self.plans()?;
         let home = self.each.home("quorum")?;
