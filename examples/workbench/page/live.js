@@ -158,7 +158,8 @@ function record() {
     if (settings.slots > 1 || record.holders.length > 1 || slot > 0) list.unshift(["", t("store.slot", slot)]);
     if (retained) list.push(["", t("store.kept")]);
     return element("div", { class: "slot", id: `record-${slot}`, "data-owner": owner, "data-fence": fence, "data-kept": retained }, [
-      ring(remaining / holder.of_ms, (remaining / 1000).toFixed(1)),
+      // Of one that is first seen in its last moment, nobody knows how long it was.
+      ring(holder.of_ms ? remaining / holder.of_ms : 0, (remaining / 1000).toFixed(1)),
       element("dl", {}, list.flatMap(([term, what]) => [element("dt", {}, term), element("dd", {}, what)])),
     ]);
   }));

@@ -77,7 +77,7 @@ const WORDS = {
 
   "legend.waiting": ["waits to be elected", "선출을 기다림"],
   "legend.leading": ["leads: its lease is valid", "리더: 리스가 유효함"],
-  "legend.stale": ["works on although its lease has ended", "리스가 끝났는데도 작업 중"],
+  "legend.stale": ["works without a lease that the store knows", "저장소가 아는 리스 없이 작업 중"],
   "legend.kept": ["the work is over, the minimum lease keeps the slot", "작업은 끝났고 최소 리스가 슬롯을 유지함"],
   "legend.frozen": ["frozen: nothing of it runs", "정지: 아무 작업도 실행되지 않음"],
   "legend.cut": ["cut from the store", "저장소와 끊김"],
