@@ -34,6 +34,8 @@ async fn one_leads_and_the_others_wait() {
             "#writes [data-candidate={leader}][data-accepted=true]"
         ))
         .await;
+        // By then there is something to be seen in the chart.
+        page.has("#writes tr:nth-child(5)").await;
         page.picture("live", "candidates-section").await;
     })
     .await;
