@@ -1,6 +1,6 @@
 // Small things that every part of the page needs: elements, texts, requests.
 
-import { t, complaint } from "/words.js";
+import { t, complaint, particulars } from "/words.js";
 
 export function element(name, attributes = {}, content = []) {
   const made = document.createElement(name);
@@ -16,30 +16,37 @@ export function setText(target, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** A sentence of the page's; and what the server says of it, which is English in any language. */
+export function quote(place, sentence, words) {
+  if (!words) return setText(place, sentence);
+  const quoted = words.split("\n")[0];
+  if (place.textContent !== `${sentence} ${quoted}`) place.replaceChildren(`${sentence} `, element("q", { lang: "en" }, quoted));
+}
+
 /** Seconds of the bench, for a table. */
 export function number(ms) {
   return (ms / 1000).toFixed(2);
 }
 
 /** What cannot be done, said anew when the language changes. */
-let problem = () => "";
+let problem = () => [""];
 
-export function sayProblem() { setText("problem", problem()); }
+export function sayProblem() { quote(document.getElementById("problem"), ...problem()); }
 
 function complain(say) {
   problem = say;
   sayProblem();
 }
 
-/** Asks the server to do something. What it refuses is shown, unless a field has a place for it, and handed back. */
-export async function post(path, body) {
+/** Asks the server to do something. What it refuses is handed back, and is shown unless whoever asks shows it: `has`. */
+export async function post(path, body, has = () => false) {
   try {
     const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
     const said = await answer.json();
-    complain(() => (answer.ok || said.field ? "" : complaint(said)));
+    complain(() => (answer.ok || has(said) ? [""] : [complaint(said), particulars(said)]));
     return { ok: answer.ok, ...said };
   } catch {
-    complain(() => t("disconnected"));
+    complain(() => [t("disconnected")]);
     return { ok: false };
   }
 }

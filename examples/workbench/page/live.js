@@ -2,8 +2,8 @@
 
 import { Spans } from "/spans.js";
 import { draw, drawAxis, ring } from "/chart.js";
-import { t, word, seconds, result } from "/words.js";
-import { post, element, setText, number } from "/dom.js";
+import { t, word, seconds, result, unsaid } from "/words.js";
+import { post, element, quote, setText, number } from "/dom.js";
 
 const SHOWN = 60;
 const TONES = { lost: "bad", refused: "bad", failed: "bad", gave_up: "bad", dropped: "bad", release: "bad", killed: "bad", store_stopped: "bad", store_forgot: "bad", elected: "good", extended: "good" };
@@ -144,7 +144,8 @@ function record() {
   setText("store-kind", t(`store.${store.kind}`));
   document.getElementById("record").dataset.error = record.error ?? "";
   // One element for as long as the page is open: a new one would be read out with each frame.
-  setText("record-problem", record.error ? t("store.unknown", word("why", record.error)) : "");
+  const unknown = record.error ? t("store.unknown", word("why", record.error)) : "";
+  quote(document.getElementById("record-problem"), unknown, unsaid(record.error, record.message));
   const place = document.getElementById("holders");
   if (record.error) return place.replaceChildren();
   if (record.holders.length === 0) return place.replaceChildren(element("p", {}, t("store.nobody")));
@@ -157,7 +158,8 @@ function record() {
     if (settings.slots > 1 || record.holders.length > 1 || slot > 0) list.unshift(["", t("store.slot", slot)]);
     if (retained) list.push(["", t("store.kept")]);
     return element("div", { class: "slot", id: `record-${slot}`, "data-owner": owner, "data-fence": fence, "data-kept": retained }, [
-      ring(remaining / holder.of_ms, (remaining / 1000).toFixed(1)),
+      // Of one that is first seen in its last moment, nobody knows how long it was.
+      ring(holder.of_ms ? remaining / holder.of_ms : 0, (remaining / 1000).toFixed(1)),
       element("dl", {}, list.flatMap(([term, what]) => [element("dt", {}, term), element("dd", {}, what)])),
     ]);
   }));
@@ -215,6 +217,12 @@ export function tone(event) {
   return event.action === "write" && event.result === "refused" ? "bad" : TONES[event.action] ?? "";
 }
 
+function outcome(event) {
+  const cell = element("td");
+  quote(cell, result(event), unsaid(event.result, event.message));
+  return cell;
+}
+
 function table() {
   document.getElementById("events").replaceChildren(...[...live.events].reverse().map((event) => element("tr", {
     "data-seq": event.seq, "data-candidate": event.candidate ?? "store", "data-action": event.action, "data-result": event.result, "data-tone": tone(event),
@@ -224,7 +232,7 @@ function table() {
     element("td", {}, t(`act.${event.action}`)),
     element("td", { class: "number" }, event.fence === null ? "" : String(event.fence)),
     element("td", { class: "number" }, seconds(event.remaining_ms)),
-    element("td", {}, result(event)),
+    outcome(event),
   ])));
 }
 

@@ -1,7 +1,7 @@
 // The stories: a button and a sentence for each, and how far the present one has come.
 
-import { t } from "/words.js";
-import { element, post, setText } from "/dom.js";
+import { t, reason } from "/words.js";
+import { element, post, quote, setText } from "/dom.js";
 
 let scenarios = [];
 
@@ -24,13 +24,6 @@ export function sayScenarios() {
   }
 }
 
-/** A sentence of the page's; and what the server says of it, which is English in any language. */
-function quote(place, sentence, words) {
-  if (!words) return setText(place, sentence);
-  const quoted = words.split("\n")[0];
-  if (place.textContent !== `${sentence} ${quoted}`) place.replaceChildren(`${sentence} `, element("q", { lang: "en" }, quoted));
-}
-
 /** Who has just ended the story stands on a button that goes: the story's own is the place to go on from. */
 function keepFocus(status) {
   if (status.contains(document.activeElement)) document.getElementById(`scenario-${status.dataset.scenario}`)?.focus();
@@ -44,12 +37,13 @@ export function showScenario(scenario) {
     button.setAttribute("aria-pressed", String(button.dataset.scenario === scenario?.name));
   }
   if (!scenario) return;
-  const { name, step, steps, over, failure } = scenario;
+  const { name, step, steps, over, failure, failure_code: code } = scenario;
   status.dataset.scenario = name;
   status.dataset.step = step;
   status.dataset.over = over;
   setText("scenario-name", t(`${name}.title`));
   const progress = failure ? t("scenario.failed") : over ? t("scenario.over") : t("scenario.step", Math.max(step, 1), steps);
   setText("scenario-progress", `(${progress})`);
-  quote(document.getElementById("scenario-caption"), failure ? t("scenario.failure") : t(`${name}.${Math.max(step, 1)}`), failure);
+  const caption = failure ? `${t("scenario.failure")} ${reason(code)}`.trim() : t(`${name}.${Math.max(step, 1)}`);
+  quote(document.getElementById("scenario-caption"), caption, failure);
 }

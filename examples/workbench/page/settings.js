@@ -21,10 +21,12 @@ export function makeSettings(form, ranges) {
 const SETTLES_MS = 700;
 
 async function send(name, value) {
-  fields.get(name).settled = performance.now() + SETTLES_MS;
-  const answer = await post("/api/settings", { [name]: value });
+  const field = fields.get(name);
+  field.settled = performance.now() + SETTLES_MS;
+  // Only numbers have a place for what is wrong with them.
+  const answer = await post("/api/settings", { [name]: value }, (said) => field.refuse !== undefined && said.field !== undefined);
   if (answer.ok) showSettings(answer);
-  fields.get(name).refuse?.(answer.field === undefined || answer.ok ? null : { ...answer, sent: value });
+  field.refuse?.(answer.field === undefined || answer.ok ? null : { ...answer, sent: value });
 }
 
 /** What would have been taken, in the units of the page. */

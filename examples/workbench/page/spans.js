@@ -98,8 +98,10 @@ export class Spans {
   believe(candidates, now) {
     for (const { id, phase, fence, remaining_ms } of candidates) {
       const open = this.row(id).open.get("work");
-      if (phase === "believes" && open?.kind === "leading") this.begin(id, "work", "stale", now, { fence, believes: true });
-      if (phase === "leading" && open?.believes) this.begin(id, "work", "leading", now, { fence, ends: now + remaining_ms });
+      // A state is older than the events that come with it, and may be about the tenure before.
+      if (open?.fence !== fence) continue;
+      if (phase === "believes" && open.kind === "leading") this.begin(id, "work", "stale", now, { fence, believes: true });
+      if (phase === "leading" && open.believes) this.begin(id, "work", "leading", now, { fence, ends: now + remaining_ms });
     }
   }
 

@@ -77,7 +77,7 @@ const WORDS = {
 
   "legend.waiting": ["waits to be elected", "선출을 기다림"],
   "legend.leading": ["leads: its lease is valid", "리더: 리스가 유효함"],
-  "legend.stale": ["works on although its lease has ended", "리스가 끝났는데도 작업 중"],
+  "legend.stale": ["works without a lease that the store knows", "저장소가 아는 리스 없이 작업 중"],
   "legend.kept": ["the work is over, the minimum lease keeps the slot", "작업은 끝났고 최소 리스가 슬롯을 유지함"],
   "legend.frozen": ["frozen: nothing of it runs", "정지: 아무 작업도 실행되지 않음"],
   "legend.cut": ["cut from the store", "저장소와 끊김"],
@@ -166,8 +166,14 @@ const WORDS = {
   "refusal.not_running": ["That candidate is not running; start it first.", "실행 중인 후보가 아닙니다. 먼저 시작하세요."],
   "refusal.no_place": ["The bench has no such candidate now; raise their number first.", "지금은 그런 후보가 없습니다. 먼저 후보 수를 늘리세요."],
   "refusal.no_thread": ["The machine has no room for another candidate.", "컴퓨터에 후보를 더 시작할 여유가 없습니다."],
-  "refusal.not_forgotten": ["Not every server has lost its memory: one at least does not answer.", "모든 서버가 기억을 잃지는 않았습니다. 응답하지 않는 서버가 있습니다."],
-  "refusal.not_emptied": ["Started over, but a server that does not answer has kept its records.", "처음부터 다시 시작했지만, 응답하지 않는 서버에 기록이 남아 있습니다."],
+  "refusal.not_forgotten": ["A server has kept its records:", "기록이 그대로 남은 서버가 있습니다:"],
+  "refusal.not_emptied": ["Started over, but a server has kept its records:", "처음부터 다시 시작했지만, 기록이 그대로 남은 서버가 있습니다:"],
+  "refusal.no_node": ["The store has no such node now.", "지금 저장소에는 그런 노드가 없습니다."],
+  "refusal.no_servers": ["No Redis server can be started and killed for it here.", "여기서는 이 이야기를 위해 시작하고 죽일 Redis 서버가 없습니다."],
+  "refusal.servers_failed": ["Its servers could not go on.", "이야기의 서버가 계속 돌 수 없었습니다."],
+  "refusal.refused": ["A setting of it was refused.", "이야기의 설정이 거절되었습니다."],
+  "refusal.waited_in_vain": ["What it waited for did not come.", "기다리던 일이 일어나지 않았습니다."],
+  "refusal.too_many_pages": ["too many pages are open; close one of them", "열린 페이지가 너무 많습니다. 하나를 닫으세요"],
 
   "say.elected": ["{0} was elected with fencing token {1}.", "{0} 후보가 펜싱 토큰 {1}(으)로 선출되었습니다."],
   "say.lost": ["{0} lost its lease: {1}.", "{0} 후보가 리스를 잃었습니다: {1}."],
@@ -201,12 +207,30 @@ export function seconds(ms) {
 
 /** The words of a code of that group; what is no code is free text, and stands as it is. */
 export function word(group, code) {
-  return /^[a-z_]+$/.test(code) ? t(`${group}.${code}`) : String(code ?? "");
+  return typeof code === "string" && /^[a-z_]+$/.test(code) ? t(`${group}.${code}`) : String(code ?? "");
+}
+
+/** Why the server does not do something, in the page's words; nothing where they do not have its code. */
+export function reason(code) {
+  return WORDS[`refusal.${code}`] ? t(`refusal.${code}`) : "";
 }
 
 /** What the server has refused, in the page's words where they have its code, and otherwise in the server's own. */
 export function complaint({ code, error }) {
-  return WORDS[`refusal.${code}`] ? t(`refusal.${code}`) : error ?? "";
+  return reason(code) || (error ?? "");
+}
+
+/** Refusals of which only the server's own words say who or what is meant. */
+const PARTICULAR = ["not_forgotten", "not_emptied", "no_thread", "no_servers"];
+
+/** What is to be quoted after a complaint. */
+export function particulars({ code, error }) {
+  return PARTICULAR.includes(code) ? error : null;
+}
+
+/** What is to be quoted after a failure: the library's own words, where its code says next to nothing. */
+export function unsaid(code, message) {
+  return code === "options" || code === "other" ? message : null;
 }
 
 /** What an event's result means, in a few words. */

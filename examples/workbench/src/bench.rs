@@ -152,7 +152,7 @@ impl Bench {
     async fn disturb(&self, processes: &Processes, id: &'static str, deed: Deed) -> Done {
         let process = processes.get(id).ok_or_else(|| down(id))?;
         match deed {
-            // Nothing happens to one that is so already, so nothing is told.
+            // Nothing happens to one that is so already, so nothing is told; and one that stands still cannot be made to.
             Deed::Freeze if process.is_frozen() => {}
             Deed::Thaw if !process.is_frozen() => {}
             Deed::Freeze => {
@@ -202,7 +202,7 @@ impl Bench {
     }
 
     /// Each node that can forgets, and is told of; the others are named.
-    async fn forget(&self, site: &Site, nodes: Range<usize>) -> Done {
+    async fn forget(&self, site: &Arc<Site>, nodes: Range<usize>) -> Done {
         let forgot = site.forget(nodes, &self.world.name).await;
         for (node, forgot) in &forgot {
             if forgot.is_ok() {
@@ -215,8 +215,12 @@ impl Bench {
         }
     }
 
-    /// What happened to one node, or to all.
-    fn note_of_store(&self, site: &Site, action: &'static str, node: Option<usize>) {
+    /// What happened to one node, or to all; unless the bench was laid out anew in the meantime, with another store: what is
+    /// done to the store waits for nobody.
+    fn note_of_store(&self, site: &Arc<Site>, action: &'static str, node: Option<usize>) {
+        if !Arc::ptr_eq(site, &self.world.site()) {
+            return;
+        }
         let event = Event::new(action, "ok");
         self.world.journal.note(match node {
             Some(node) if site.nodes.len() > 1 => event.detail(&(node + 1)),
@@ -302,7 +306,7 @@ fn remembering(site: &Site, forgot: &[(usize, Result<(), String>)]) -> Option<St
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use futures::poll;
     use serde_json::json;
@@ -311,6 +315,11 @@ mod tests {
 
     fn changes(changes: &Value) -> Map<String, Value> {
         changes.as_object().cloned().unwrap()
+    }
+
+    fn bench() -> Arc<Bench> {
+        let name = LockName::new("invoice-close").unwrap();
+        Arc::new(Bench::new(name, Place::Memory(1)))
     }
 
     async fn six_run(bench: &Arc<Bench>) {
@@ -330,8 +339,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_layout_that_is_given_up_half_way_leaves_nobody_behind() {
-        let name = LockName::new("invoice-close").unwrap();
-        let bench = Arc::new(Bench::new(name, Place::Memory(1)));
+        let bench = bench();
         six_run(&bench).await;
         {
             let laid_out = std::pin::pin!(bench.lay_out(None, Settings::default()));
@@ -339,13 +347,39 @@ mod tests {
         }
         // Everything else waits until it is done.
         bench.candidate("a", Deed::Kill).await.unwrap_err();
+        assert_eq!(bench.world.settings(), Settings::default());
         assert!(are_silent(&bench).await);
     }
 
     #[tokio::test]
+    async fn one_that_is_frozen_again_as_soon_as_it_is_thawed_stands_still() {
+        let bench = bench();
+        bench.candidate("a", Deed::Start).await.unwrap();
+        bench.candidate("a", Deed::Freeze).await.unwrap();
+        for _ in 0..200 {
+            let began = Instant::now();
+            bench.candidate("a", Deed::Thaw).await.unwrap();
+            bench.candidate("a", Deed::Freeze).await.unwrap();
+            assert!(bench.world.row("a").state().frozen);
+            // It was not waited for in vain.
+            assert!(began.elapsed() < Duration::from_secs(5));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_happens_to_a_store_that_was_left_is_not_told() {
+        let bench = bench();
+        let left = bench.world.site();
+        bench.forget(&left, 0..1).await.unwrap();
+        assert_eq!(bench.world.journal.last(), 1);
+        bench.lay_out(None, Settings::default()).await.unwrap();
+        bench.forget(&left, 0..1).await.unwrap();
+        assert_eq!(bench.world.journal.last(), 1);
+    }
+
+    #[tokio::test]
     async fn a_bench_that_is_dropped_ends_its_candidates() {
-        let name = LockName::new("invoice-close").unwrap();
-        let bench = Arc::new(Bench::new(name, Place::Memory(1)));
+        let bench = bench();
         six_run(&bench).await;
         let world = bench.world.clone();
         drop(bench);

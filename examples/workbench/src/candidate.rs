@@ -131,26 +131,44 @@ impl Row {
 /// Where a frozen thread stands.
 #[derive(Debug, Default)]
 struct Ice {
-    frozen: Mutex<bool>,
+    frost: Mutex<Frost>,
     thawed: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct Frost {
+    frozen: bool,
+    /// How often it has thawed.
+    thaws: u64,
+}
+
 impl Ice {
-    /// Whether it was otherwise before.
-    fn set(&self, frozen: bool) -> bool {
-        let mut now = self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+    fn frost(&self) -> MutexGuard<'_, Frost> {
+        self.frost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often it has thawed so far: with the next thaw this frost is over.
+    fn freeze(&self) -> u64 {
+        let mut frost = self.frost();
+        frost.frozen = true;
+        frost.thaws
+    }
+
+    fn thaw(&self) {
+        let mut frost = self.frost();
+        frost.frozen = false;
+        frost.thaws += 1;
         self.thawed.notify_all();
-        std::mem::replace(&mut *now, frozen) != frozen
     }
 
     fn is_set(&self) -> bool {
-        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.frost().frozen
     }
 
-    /// Blocks the thread for as long as it is frozen.
-    fn stand_still(&self) {
-        let frozen = self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.thawed.wait_while(frozen, |frozen| *frozen);
+    /// Blocks the thread until the thaw that ends this frost, also when the next one has come by the time that it wakes.
+    fn stand_still(&self, thaws: u64) {
+        let lasts = |frost: &mut Frost| frost.thaws == thaws;
+        let waited = self.thawed.wait_while(self.frost(), lasts);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -250,25 +268,22 @@ impl Process {
         self.ice.is_set()
     }
 
-    /// Stops the thread: no task of it is polled until it is thawed. Returns when it stands still.
+    /// Stops the thread, which must not be frozen: no task of it is polled until it is thawed. Returns when it stands still.
     pub(crate) async fn freeze(&self) {
-        if !self.ice.set(true) {
-            // A second task would have to wait for the first to thaw.
-            return;
-        }
+        let thaws = self.ice.freeze();
         let (tell, standing) = oneshot::channel();
         let (ice, context) = (self.ice.clone(), self.context.clone());
         self.runtime.spawn(async move {
             context.show(|row| row.frozen = true);
             let _ = tell.send(());
-            ice.stand_still();
+            ice.stand_still(thaws);
             context.show(|row| row.frozen = false);
         });
         let _ = timeout(THREAD, standing).await;
     }
 
     pub(crate) fn thaw(&self) {
-        self.ice.set(false);
+        self.ice.thaw();
     }
 
     /// Cuts the way to the store, or mends it.

@@ -129,11 +129,29 @@ impl Record {
     }
 }
 
+/// From one attempt to connect to the next: each begins with all connections anew, those that are open among them.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// What came of an attempt to connect to the store.
+struct Attempt {
+    site: Arc<Site>,
+    elector: Result<Arc<dyn Elector>, LeaderError>,
+    ended: Instant,
+}
+
+impl Attempt {
+    /// Whether it still counts for that store.
+    fn counts_for(&self, site: &Arc<Site>) -> bool {
+        let counts = self.elector.is_ok() || self.ended.elapsed() < RECONNECT;
+        counts && Arc::ptr_eq(&self.site, site)
+    }
+}
+
 /// Looks at the store's record, over connections of its own.
 #[derive(Default)]
 struct Eye {
     link: watch::Sender<Link>,
-    elector: Option<(Arc<Site>, Arc<dyn Elector>)>,
+    last: Option<Attempt>,
     /// How long each lease is that was held at the last look, by its fencing token.
     leases: BTreeMap<u64, Duration>,
 }
@@ -177,16 +195,21 @@ impl Eye {
     }
 
     async fn holders(&mut self, bench: &Bench) -> Result<LeaderState, LeaderError> {
-        let site = bench.world.site();
-        let elector = match &self.elector {
-            Some((of, elector)) if Arc::ptr_eq(of, &site) => elector.clone(),
-            _ => {
-                let elector = site.elector("workbench", &self.link).await?;
-                self.elector = Some((site, elector.clone()));
-                elector
-            }
-        };
+        let elector = self.elector(bench.world.site()).await?;
         elector.state(bench.world.name.clone()).await
+    }
+
+    async fn elector(&mut self, site: Arc<Site>) -> Result<Arc<dyn Elector>, LeaderError> {
+        let last = self.last.take().filter(|last| last.counts_for(&site));
+        let last = match last {
+            Some(last) => last,
+            None => Attempt {
+                elector: site.elector("workbench", &self.link).await,
+                ended: Instant::now(),
+                site,
+            },
+        };
+        self.last.insert(last).elector.clone()
     }
 }
 

@@ -32,9 +32,14 @@ impl Refusal {
 
     /// A request that is well formed and asks for what cannot be done now.
     pub(super) fn conflict(undone: Undone) -> Self {
+        Self::undone(StatusCode::CONFLICT, undone)
+    }
+
+    /// What has a code.
+    pub(super) fn undone(status: StatusCode, undone: Undone) -> Self {
         Self {
             code: Some(undone.code),
-            ..Self::new(StatusCode::CONFLICT, undone.error)
+            ..Self::new(status, undone.error)
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::Workbench;
 use super::refusal::Refusal;
+use crate::bench::Undone;
 use crate::journal::Since;
 
 /// How many events a page is told at once. More than that since the last time, and it has missed the rest.
@@ -33,7 +34,10 @@ pub(super) async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let place = app.pages.clone().try_acquire_owned().map_err(|_| {
         let error = "too many pages are open; close one of them";
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error)
+        Refusal::undone(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Undone::new("too_many_pages", error),
+        )
     })?;
     let closing = app.closing.clone();
     let page = Page {

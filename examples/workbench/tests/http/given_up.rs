@@ -20,7 +20,12 @@ async fn a_stop_that_nobody_waits_for_ends_before_the_next_start() {
     // Its release gets lost on the way, so that it needs all the time that it is given for its end.
     bench.candidate("a", "cut").await;
     bench
-        .give_up("/api/candidates/a", json!({ "action": "stop" }))
+        .give_up(
+            "/api/candidates/a",
+            json!({ "action": "stop" }),
+            // It works no more, and waits for its release.
+            |state| state["candidates"][0]["phase"] == "idle",
+        )
         .await;
     bench.candidate("a", "start").await;
     bench.store("forget").await;
@@ -28,6 +33,7 @@ async fn a_stop_that_nobody_waits_for_ends_before_the_next_start() {
         bench.count("elected").await == 2
     })
     .await;
+    bench.until_phase("a", "leading").await;
     // For as long as the old one may take for its end, the row is that of the new one.
     for _ in 0..30 {
         assert_eq!(bench.phase("a").await, "leading");
@@ -39,14 +45,18 @@ async fn a_stop_that_nobody_waits_for_ends_before_the_next_start() {
 async fn a_story_that_nobody_waits_for_begins() {
     let server = Server::start().await;
     let bench = Bench::start(Place::Redis(vec![server.url()])).await;
+    // Who looks has its connection by then, and is told soon that nobody answers on it.
+    bench.state().await;
     // What is deleted before the story begins takes its time.
     server.freeze().await;
     bench
-        .give_up("/api/scenario", json!({ "name": "contention" }))
+        .give_up("/api/scenario", json!({ "name": "contention" }), |state| {
+            state["scenario"]["name"] == "contention"
+        })
         .await;
     server.thaw().await;
     until("it has begun", LIMIT / 4, async || {
-        bench.state().await["scenario"]["step"] == 1
+        bench.state().await["scenario"]["step"].as_u64() >= Some(1)
     })
     .await;
 }

@@ -173,7 +173,7 @@ async fn pages_are_limited_and_a_closed_one_makes_room() {
         assert!(pages.len() < 100, "there is no limit");
     };
     assert_eq!(refused.status, 503, "{}", refused.text);
-    assert!(refused.json()["error"].is_string());
+    assert_eq!(refused.json()["code"], "too_many_pages");
     assert!(pages.len() >= PAGES);
     drop(pages);
     until("there is room", LIMIT, async || {

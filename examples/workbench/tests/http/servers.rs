@@ -1,8 +1,14 @@
 //! Leases on real servers, of which some are dead, hang, or hold what is not the workbench's.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use leader_tests::{Proxy, Server, until};
 use leader_workbench::Place;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::time::{Instant, sleep};
 
 use crate::support::{Bench, LIMIT};
 
@@ -171,4 +177,30 @@ async fn what_the_library_does_not_take_has_a_code_and_a_message() {
     let record = bench.state().await["record"].take();
     assert_eq!(record["error"], "options");
     assert_eq!(record["message"], failed["message"]);
+}
+
+#[tokio::test]
+async fn a_server_that_fails_is_not_connected_to_at_each_look() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::Relaxed);
+            drop(stream);
+        }
+    });
+    let bench = Bench::start(Place::Redis(vec![url])).await;
+    assert_eq!(bench.state().await["record"]["error"], "unreachable");
+    let each = connections.load(Ordering::Relaxed);
+    let began = Instant::now();
+    // As often as for a page that is open.
+    for _ in 0..20 {
+        assert_eq!(bench.state().await["record"]["error"], "unreachable");
+        sleep(Duration::from_millis(100)).await;
+    }
+    let attempts = connections.load(Ordering::Relaxed) / each;
+    let seconds = usize::try_from(began.elapsed().as_secs()).unwrap();
+    assert!((2..=seconds + 2).contains(&attempts), "{attempts}");
 }

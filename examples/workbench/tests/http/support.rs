@@ -117,8 +117,8 @@ impl Bench {
         self.request("POST", path, &kind, body.to_string()).await
     }
 
-    /// The same, by a client that does not wait for the answer.
-    pub(crate) async fn give_up(&self, path: &str, body: Value) {
+    /// The same, by a client that is gone as soon as the state shows that it has begun.
+    pub(crate) async fn give_up(&self, path: &str, body: Value, begun: impl Fn(&Value) -> bool) {
         let body = body.to_string();
         let mut stream = TcpStream::connect(self.addr).await.unwrap();
         let request = format!(
@@ -127,8 +127,12 @@ impl Bench {
             body.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        let answered = timeout(Duration::from_millis(100), stream.readable()).await;
-        assert!(answered.is_err(), "{path} was answered at once");
+        until(&format!("{path} has begun"), LIMIT, async || {
+            begun(&self.state().await)
+        })
+        .await;
+        let answered = timeout(Duration::from_millis(1), stream.readable()).await;
+        assert!(answered.is_err(), "{path} was answered already");
         stream.set_zero_linger().unwrap();
     }
 

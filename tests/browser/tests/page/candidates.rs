@@ -24,7 +24,8 @@ async fn the_leader(page: &Page, but: &str) -> String {
 async fn one_leads_and_the_others_wait() {
     on_the_page(&[], Window::WIDE, async |page| {
         let leader = with_a_leader(page).await;
-        page.says(&format!("{leader}-state"), "leads").await;
+        page.shows(&format!("row-{leader}"), "data-phase", "leading")
+            .await;
         page.shows("record-0", "data-owner", &leader).await;
         page.says("record-0", &leader).await;
         page.count("#rows [data-phase=waiting]", 2).await;
@@ -33,6 +34,8 @@ async fn one_leads_and_the_others_wait() {
             "#writes [data-candidate={leader}][data-accepted=true]"
         ))
         .await;
+        // By then there is something to be seen in the chart.
+        page.has("#writes tr:nth-child(5)").await;
         page.picture("live", "candidates-section").await;
     })
     .await;
@@ -129,9 +132,18 @@ async fn a_store_that_has_lost_its_memory_elects_a_second_and_the_first_ones_wri
     on_the_page(&[], Window::WIDE, async |page| {
         page.click("on_lost-notify").await;
         page.click("auto_extend").await;
+        // Long enough that the first still believes in its own.
+        page.fill("lease_ms-number", "60").await;
+        page.shows_setting("lease_ms", "60").await;
         let first = with_a_leader(page).await;
         page.click("store-forget").await;
         the_leader(page, &first).await;
+        page.shows(&format!("row-{first}"), "data-phase", "believes")
+            .await;
+        page.says(&format!("{first}-state"), "believes it leads")
+            .await;
+        page.has(&format!("#{first}-strip [data-kind=stale]")).await;
+        page.count("#rows [data-phase=leading]", 1).await;
         page.has(&format!(
             "#writes [data-candidate={first}][data-accepted=false]"
         ))
@@ -168,6 +180,41 @@ async fn what_the_chart_keeps_does_not_grow_without_end() {
             const { spans: kept, marks } = spans.row('z');
             return [kept.length, marks.length, kept.filter(({ kind }) => kind === 'cut').length]";
         assert_eq!(page.ask(script).await, json!([400, 400, 1]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_believes_is_drawn_so_for_the_tenure_that_is_meant_and_no_other() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let script = "
+            const { Spans } = await import('/spans.js');
+            const spans = new Spans();
+            spans.add({ candidate: 'z', action: 'elected', at_ms: 0, fence: 2, remaining_ms: 9000 });
+            const seen = (phase, fence) => {
+              spans.believe([{ id: 'z', phase, fence, remaining_ms: 9000 }], 500);
+              return spans.row('z').open.get('work').kind;
+            };
+            return [seen('believes', 1), seen('believes', 2), seen('leading', 3), seen('leading', 2)]";
+        assert_eq!(
+            page.ask(script).await,
+            json!(["leading", "stale", "stale", "leading"])
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lease_of_no_known_length_is_drawn_as_one_that_is_over() {
+    on_the_page(&[], Window::WIDE, async |page| {
+        let script = "
+            const { default: live, take } = await import('/live.js');
+            const holder = { node_id: 'z', slot: 0, fence: 1, remaining_ms: 0, of_ms: 0, retained: false };
+            take({ state: { ...live.state, record: { error: null, holders: [holder] } }, events: [], missed: 0 }, false);
+            return document.querySelector('#record-0 path').getAttribute('d')";
+        let path = page.ask(script).await;
+        let path = path.as_str().expect("a path");
+        assert!(path.ends_with(" 38.00 8.00"), "{path}");
     })
     .await;
 }

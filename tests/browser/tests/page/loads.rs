@@ -138,6 +138,8 @@ async fn one_page_too_many_is_told_so() {
         }
         page.ask("location.href = '/'").await;
         page.says("connection", "too many pages are open").await;
+        page.click("lang-ko").await;
+        page.says("connection", "열린 페이지가 너무 많습니다").await;
         drop(others);
         page.shows("connection", "data-connected", "true").await;
         // The browser tells the console of each answer that is an error.

@@ -92,6 +92,8 @@ async fn it_is_dark_where_people_want_it_dark() {
         assert!(brightness(page).await < 60);
         page.click("start-all").await;
         page.has("#rows [data-phase=leading]").await;
+        // By then there is something to be seen in the chart.
+        page.has("#writes tr:nth-child(5)").await;
         page.picture("dark", "candidates-section").await;
     })
     .await;

@@ -84,6 +84,8 @@ async fn what_is_out_of_range_is_refused_with_the_range_and_changes_nothing() {
             page.shows(&format!("{name}-number"), "aria-invalid", "true")
                 .await;
         }
+        // That is its place, and it is not said in another one as well.
+        assert_eq!(page.find("problem").await.text().await.unwrap(), "");
         // What is wrong has another edge, too.
         let edges = "return ['slots', 'pause_ms'].map((name) => getComputedStyle(document.getElementById(`${name}-number`)).borderTopWidth)";
         assert_eq!(page.ask(edges).await, json!(["2px", "1px"]));

@@ -201,7 +201,7 @@ async fn failover_with_replica_ack() {
 async fn a_story_can_be_ended_and_another_begun() {
     on_the_page(&[], Window::WIDE, async |page| {
         page.click("scenario-extension").await;
-        page.says("a-state", "leads").await;
+        page.shows("row-a", "data-phase", "leading").await;
         page.click("scenario-end").await;
         page.count("#scenario-status:not([hidden])", 0).await;
         assert_eq!(
@@ -212,7 +212,7 @@ async fn a_story_can_be_ended_and_another_begun() {
         page.click("scenario-contention").await;
         page.shows("scenario-status", "data-scenario", "contention")
             .await;
-        page.says("a-state", "leads").await;
+        page.shows("row-a", "data-phase", "leading").await;
     })
     .await;
 }
