@@ -240,8 +240,7 @@ impl Connection {
         limit: Duration,
     ) -> Result<Reply, Failure> {
         let args = vec![key.into(), field.into()];
-        let key = key.as_bytes();
-        self.send("HGET", key, args, visit, limit).await
+        self.send("HGET", key.as_bytes(), args, visit, limit).await
     }
 
     /// Asks for a sign of life.
@@ -482,14 +481,14 @@ impl Connection {
 pub(crate) fn by_slot(keys: impl Iterator<Item = String>) -> Vec<Vec<usize>> {
     let mut places: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for (at, key) in keys.enumerate() {
-        places.entry(slot_of(key.as_bytes())).or_default().push(at);
+        places.entry(slot_of(key)).or_default().push(at);
     }
     places.into_values().collect()
 }
 
 /// The cluster slot of a key or a channel.
-fn slot_of(key: &[u8]) -> u16 {
-    fred::util::redis_keyslot(key)
+fn slot_of(key: impl AsRef<[u8]>) -> u16 {
+    fred::util::redis_keyslot(key.as_ref())
 }
 
 fn is_pong(reply: &Reply) -> Result<(), Failure> {

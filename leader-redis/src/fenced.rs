@@ -125,12 +125,12 @@ impl FencedKey {
         value: &[u8],
         lives: u64,
     ) -> Result<(), FencedError<StoreError>> {
-        let mut call = Words::with_room(1, value.len());
-        call.push(&self.key);
-        call.push_number(fence.get());
-        call.push(value);
-        call.push_number(lives);
-        let call = call.call();
+        let mut words = Words::with_room(1, value.len());
+        words.push(&self.key);
+        words.push_number(fence.get());
+        words.push(value);
+        words.push_number(lives);
+        let call = words.into_call();
         let answer = self.store.run_for_value(&FENCED_SET, &self.key, &call);
         let answer = answer.await.map_err(FencedError::Resource)?;
         match reply::fenced_set(&answer) {
@@ -155,9 +155,9 @@ impl FencedKey {
     ///
     /// Reading changes nothing.
     pub async fn get(&self) -> Result<Option<FencedValue>, StoreError> {
-        let mut call = Words::on(1);
-        call.push(&self.key);
-        let call = call.call();
+        let mut words = Words::on(1);
+        words.push(&self.key);
+        let call = words.into_call();
         let answer = self.store.run_for_value(&FENCED_GET, &self.key, &call);
         let value = reply::fenced_get(&answer.await?);
         value.map_err(|oddity| self.store.value_error(&self.key, oddity))

@@ -63,10 +63,10 @@ impl Drop for Observation {
 
 /// Whether it was observed until now.
 async fn say_observed(inner: &Inner, key: &str) -> Result<bool, StoreError> {
-    let mut call = Words::on(1);
-    call.push(key);
-    call.push_number(micros(LIVES));
-    let answer = inner.commands.run(&OBSERVE, &call.call()).await;
+    let mut words = Words::on(1);
+    words.push(key);
+    words.push_number(micros(LIVES));
+    let answer = inner.commands.run(&OBSERVE, &words.into_call()).await;
     answer
         .and_then(|answer| Ok(reply::observe(&answer)?))
         .map_err(|failure| inner.error(key, failure))

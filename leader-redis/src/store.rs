@@ -166,24 +166,24 @@ impl Inner {
     }
 
     fn claiming(&self, claim: &Claim) -> Call {
-        let mut call = Words::on(1);
-        call.push_parts(self.keys.record_parts(&claim.name));
-        call.push_token(claim.token);
-        call.push_number(micros(claim.lease));
-        call.push_number(claim.slots.max(1));
-        call.push(claim.node_id.as_str());
+        let mut words = Words::on(1);
+        words.push_parts(self.keys.record_parts(&claim.name));
+        words.push_token(claim.token);
+        words.push_number(micros(claim.lease));
+        words.push_number(claim.slots.max(1));
+        words.push(claim.node_id.as_str());
         let plain = claim.slot.is_none()
             && claim.at_least == Revision::default()
             && claim.proposed == Revision::default()
             && !self.commands.has_slots();
         if !plain {
-            call.push_number(claim.at_least.get());
-            call.push_slot(claim.slot);
-            call.push(self.tell());
-            call.push_number(claim.proposed.get());
-            call.push_number(micros(REACH));
+            words.push_number(claim.at_least.get());
+            words.push_slot(claim.slot);
+            words.push(self.tell());
+            words.push_number(claim.proposed.get());
+            words.push_number(micros(REACH));
         }
-        call.call()
+        words.into_call()
     }
 
     /// A grant counts once replicas have acknowledged it; until then the slot is only kept from others.
@@ -275,15 +275,15 @@ impl Inner {
     }
 
     fn extending<'a>(&self, group: impl ExactSizeIterator<Item = &'a Extension> + Clone) -> Call {
-        let mut call = Words::on(group.len());
+        let mut words = Words::on(group.len());
         for extension in group.clone() {
-            call.push_parts(self.keys.record_parts(&extension.name));
+            words.push_parts(self.keys.record_parts(&extension.name));
         }
         for extension in group {
-            call.push_token(extension.token);
-            call.push_pair(extension.slot, micros(extension.lease));
+            words.push_token(extension.token);
+            words.push_pair(extension.slot, micros(extension.lease));
         }
-        call.call()
+        words.into_call()
     }
 
     async fn release(&self, release: &Release) -> Result<ReleaseReply, StoreError> {
@@ -321,17 +321,17 @@ impl Inner {
     }
 
     fn releasing(&self, release: &Release) -> Call {
-        let mut call = Words::on(1);
-        call.push_parts(self.keys.record_parts(&release.name));
-        call.push_token(release.token);
-        call.push_slot(release.slot);
+        let mut words = Words::on(1);
+        words.push_parts(self.keys.record_parts(&release.name));
+        words.push_token(release.token);
+        words.push_slot(release.slot);
         let plain = release.keep.is_zero() && release.mark.is_none() && !self.commands.has_slots();
         if !plain {
-            call.push_number(micros(release.keep));
-            call.push_number(release.mark.map_or(0, |mark| micros(mark).max(1)));
-            call.push(self.tell());
+            words.push_number(micros(release.keep));
+            words.push_number(release.mark.map_or(0, |mark| micros(mark).max(1)));
+            words.push(self.tell());
         }
-        call.call()
+        words.into_call()
     }
 
     /// The command by which scripts tell of releases.
@@ -421,9 +421,9 @@ impl LeaseStore for RedisStore {
     async fn inspect(&self, name: &LockName) -> Result<Vec<Holder>, StoreError> {
         let inner = &*self.inner;
         let key = inner.keys.record(name);
-        let mut call = Words::on(1);
-        call.push(&key);
-        let answer = inner.commands.run(&INSPECT, &call.call()).await;
+        let mut words = Words::on(1);
+        words.push(&key);
+        let answer = inner.commands.run(&INSPECT, &words.into_call()).await;
         answer
             .and_then(|answer| Ok(reply::inspect(&answer)?))
             .map_err(|failure| inner.error(&key, failure))
@@ -432,11 +432,11 @@ impl LeaseStore for RedisStore {
     async fn evict(&self, name: &LockName) -> Result<u32, StoreError> {
         let inner = &*self.inner;
         let key = inner.keys.record(name);
-        let mut call = Words::on(1);
-        call.push(&key);
-        call.push(inner.keys.channel(name));
-        call.push(inner.tell());
-        let answer = inner.commands.run(&EVICT, &call.call()).await;
+        let mut words = Words::on(1);
+        words.push(&key);
+        words.push(inner.keys.channel(name));
+        words.push(inner.tell());
+        let answer = inner.commands.run(&EVICT, &words.into_call()).await;
         answer
             .and_then(|answer| Ok(reply::evict(&answer)?))
             .map_err(|failure| inner.error(&key, failure))

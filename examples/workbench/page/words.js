@@ -164,6 +164,7 @@ const WORDS = {
   "step.connect": ["connect", "연결"], "step.claim": ["claim", "요청"], "step.extend": ["extend", "연장"], "step.release": ["release", "반납"], "step.watch": ["watch", "감시"], "step.inspect": ["inspect", "조회"], "step.evict": ["evict", "회수"],
 
   "refusal.not_running": ["That candidate is not running; start it first.", "실행 중인 후보가 아닙니다. 먼저 시작하세요."],
+  "refusal.not_frozen": ["The candidate did not stand still; try again.", "후보가 정지하지 않았습니다. 다시 시도하세요."],
   "refusal.no_place": ["The bench has no such candidate now; raise their number first.", "지금은 그런 후보가 없습니다. 먼저 후보 수를 늘리세요."],
   "refusal.no_thread": ["The machine has no room for another candidate.", "컴퓨터에 후보를 더 시작할 여유가 없습니다."],
   "refusal.not_forgotten": ["A server has kept its records:", "기록이 그대로 남은 서버가 있습니다:"],

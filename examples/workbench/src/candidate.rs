@@ -268,8 +268,9 @@ impl Process {
         self.ice.is_set()
     }
 
-    /// Stops the thread, which must not be frozen: no task of it is polled until it is thawed. Returns when it stands still.
-    pub(crate) async fn freeze(&self) {
+    /// Stops the thread, which must not be frozen: no task of it is polled until it is thawed. Returns when it stands still,
+    /// or `false` when it could not be made to, and goes on.
+    pub(crate) async fn freeze(&self) -> bool {
         let thaws = self.ice.freeze();
         let (tell, standing) = oneshot::channel();
         let (ice, context) = (self.ice.clone(), self.context.clone());
@@ -279,7 +280,11 @@ impl Process {
             ice.stand_still(thaws);
             context.show(|row| row.frozen = false);
         });
-        let _ = timeout(THREAD, standing).await;
+        let stands = matches!(timeout(THREAD, standing).await, Ok(Ok(())));
+        if !stands {
+            self.thaw();
+        }
+        stands
     }
 
     pub(crate) fn thaw(&self) {

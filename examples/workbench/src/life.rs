@@ -13,9 +13,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::candidate::{Context, Phase};
 use crate::journal::{Event, millis};
+use crate::line::RECONNECT;
 
-/// From one attempt to connect to the next.
-const RECONNECT: Duration = Duration::from_secs(1);
 /// From one write of a leader to the next.
 const BEAT: Duration = Duration::from_secs(1);
 

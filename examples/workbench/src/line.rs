@@ -11,8 +11,8 @@ use tokio::time::sleep;
 
 use crate::reach::EndOnDrop;
 
-/// From one attempt to connect to the next.
-const RETRY: Duration = Duration::from_secs(1);
+/// From one attempt to connect to the next, of whoever tries again.
+pub(crate) const RECONNECT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
 enum State {
@@ -42,7 +42,7 @@ impl Line {
                     Ok(store) => return drop(tell.send(State::Open(store))),
                     Err(error) => drop(tell.send_replace(State::Failed(error))),
                 }
-                sleep(RETRY).await;
+                sleep(RECONNECT).await;
             }
         });
         Self {

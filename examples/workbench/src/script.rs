@@ -31,8 +31,6 @@ pub(crate) enum Script {
     FailoverAcknowledged,
 }
 
-type Played = Done;
-
 impl Script {
     pub(crate) const ALL: [Self; 7] = [
         Self::Contention,
@@ -68,7 +66,7 @@ impl Script {
         matches!(self, Self::Failover | Self::FailoverAcknowledged)
     }
 
-    pub(crate) async fn play(self, act: Act) -> Played {
+    pub(crate) async fn play(self, act: Act) -> Done {
         match self {
             Self::Contention => contention(&act).await,
             Self::StaleOwner => stale_owner(&act).await,
@@ -109,7 +107,7 @@ impl Act {
         tokio::time::sleep_until(self.began + Duration::from_secs(second)).await;
     }
 
-    async fn set(&self, changes: Value) -> Played {
+    async fn set(&self, changes: Value) -> Done {
         let none = Map::new();
         let changes = changes.as_object().unwrap_or(&none);
         let set = self.bench.set(changes).await;
@@ -117,12 +115,12 @@ impl Act {
             .map_err(|refused| Undone::new("refused", refused.error))
     }
 
-    async fn stand(&self, id: &'static str) -> Played {
+    async fn stand(&self, id: &'static str) -> Done {
         self.bench.candidate(id, Deed::Start).await
     }
 
     /// Waits until `id` leads.
-    async fn leads(&self, id: &'static str) -> Played {
+    async fn leads(&self, id: &'static str) -> Done {
         let row = self.bench.world.row(id);
         self.until(&format!("{id} leads"), || {
             row.state().phase == Phase::Leading
@@ -131,7 +129,7 @@ impl Act {
     }
 
     /// Waits until something is told of `id`.
-    async fn told(&self, id: &'static str, action: &str, result: Option<&str>) -> Played {
+    async fn told(&self, id: &'static str, action: &str, result: Option<&str>) -> Done {
         let journal = &self.bench.world.journal;
         self.until(&format!("{id}: {action}"), || {
             let events = journal.since(0, usize::MAX).events;
@@ -144,7 +142,7 @@ impl Act {
         .await
     }
 
-    async fn until(&self, what: &str, come: impl Fn() -> bool) -> Played {
+    async fn until(&self, what: &str, come: impl Fn() -> bool) -> Done {
         let limit = Instant::now() + PATIENCE;
         while !come() {
             if Instant::now() > limit {
@@ -165,7 +163,7 @@ fn once(lease_ms: u64, work_ms: u64, wait_ms: u64) -> Value {
     })
 }
 
-async fn contention(act: &Act) -> Played {
+async fn contention(act: &Act) -> Done {
     act.set(once(10_000, 8_000, 2_000)).await?;
     act.step(1);
     act.stand("a").await?;
@@ -181,7 +179,7 @@ async fn contention(act: &Act) -> Played {
     Ok(())
 }
 
-async fn stale_owner(act: &Act) -> Played {
+async fn stale_owner(act: &Act) -> Done {
     act.set(once(6_000, 12_000, 4_000)).await?;
     act.set(json!({ "on_lost": "notify" })).await?;
     act.step(1);
@@ -199,7 +197,7 @@ async fn stale_owner(act: &Act) -> Played {
     Ok(())
 }
 
-async fn extension(act: &Act) -> Played {
+async fn extension(act: &Act) -> Done {
     act.set(once(6_000, 12_000, 2_000)).await?;
     act.set(json!({ "auto_extend": true })).await?;
     act.step(1);
@@ -216,7 +214,7 @@ async fn extension(act: &Act) -> Played {
     Ok(())
 }
 
-async fn slots(act: &Act) -> Played {
+async fn slots(act: &Act) -> Done {
     act.set(once(6_000, 6_000, 8_000)).await?;
     let two = json!({ "slots": 2, "candidates": 4, "auto_extend": true, "min_lease_ms": 0 });
     act.set(two).await?;
@@ -238,7 +236,7 @@ async fn slots(act: &Act) -> Played {
     Ok(())
 }
 
-async fn paused_leader(act: &Act) -> Played {
+async fn paused_leader(act: &Act) -> Done {
     act.set(once(4_000, 14_000, 20_000)).await?;
     let changes = json!({ "auto_extend": true, "on_lost": "notify", "candidates": 2 });
     act.set(changes).await?;
@@ -265,7 +263,7 @@ async fn paused_leader(act: &Act) -> Played {
 /// Its first extension, after a third of it, comes after the accident, also on a busy machine.
 const LONG_LEASE_MS: u64 = 30_000;
 
-async fn failover(act: &Act) -> Played {
+async fn failover(act: &Act) -> Done {
     act.step(1);
     let pair = Pair::start().await;
     let place = Place::Redis(vec![pair.url()]);
@@ -289,7 +287,7 @@ async fn failover(act: &Act) -> Played {
     linger(act, pair).await
 }
 
-async fn failover_acknowledged(act: &Act) -> Played {
+async fn failover_acknowledged(act: &Act) -> Done {
     act.step(1);
     let pair = Pair::start().await;
     let place = Place::Acknowledged(pair.url());
@@ -311,7 +309,7 @@ async fn failover_acknowledged(act: &Act) -> Played {
 }
 
 /// The scenario is over, and its servers stay until something else plays: who leads there leads on.
-async fn linger<T>(act: &Act, _servers: T) -> Played {
+async fn linger<T>(act: &Act, _servers: T) -> Done {
     act.stage.end(act.play, Ok(()));
     std::future::pending().await
 }

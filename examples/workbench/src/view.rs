@@ -13,6 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::bench::Bench;
 use crate::journal::millis;
 use crate::life::code;
+use crate::line::RECONNECT;
 use crate::reach::Link;
 use crate::scenario::Stage;
 use crate::settings::RANGES;
@@ -129,9 +130,6 @@ impl Record {
     }
 }
 
-/// From one attempt to connect to the next: each begins with all connections anew, those that are open among them.
-const RECONNECT: Duration = Duration::from_secs(1);
-
 /// What came of an attempt to connect to the store.
 struct Attempt {
     site: Arc<Site>,
@@ -140,7 +138,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// Whether it still counts for that store.
+    /// Whether it still counts for that store. Another one would begin with all connections anew, the open ones among them.
     fn counts_for(&self, site: &Arc<Site>) -> bool {
         let counts = self.elector.is_ok() || self.ended.elapsed() < RECONNECT;
         counts && Arc::ptr_eq(&self.site, site)

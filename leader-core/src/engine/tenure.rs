@@ -27,7 +27,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// would be moved into the box, and before that into whatever is called to box them.
 pub(super) fn in_place<'a, F>(make: impl FnOnce() -> F) -> BoxFuture<'a, F::Output>
 where
-    F: Future<Output: Send> + Send + 'a,
+    F: Future + Send + 'a,
 {
     let future: Box<F> = Box::write(Box::new_uninit(), make());
     Box::into_pin(future)

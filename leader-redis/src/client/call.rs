@@ -103,7 +103,7 @@ impl Words {
         self.count += 1;
     }
 
-    pub(crate) fn call(self) -> Call {
+    pub(crate) fn into_call(self) -> Call {
         Call {
             words: self.written.into(),
             count: self.count,
@@ -169,23 +169,25 @@ impl fmt::Debug for Call {
 mod tests {
     use super::*;
 
-    fn words(call: &Call) -> Vec<Vec<u8>> {
-        let words = call.of("script").into_iter();
-        words.map(|word| word.into_owned_bytes().unwrap()).collect()
+    fn sent(call: &Call) -> Vec<Vec<u8>> {
+        let values = call.of("script").into_iter();
+        values
+            .map(|word| word.into_owned_bytes().unwrap())
+            .collect()
     }
 
     #[test]
     fn a_call_says_what_was_written() {
-        let mut call = Words::on(2);
-        call.push_parts(["leader:{", "a", "}:lease"]);
-        call.push_slot(None);
-        call.push_slot(Some(0));
-        call.push_number(7_u32);
-        call.push_number(1000_u64);
-        call.push_number(u64::MAX);
-        call.push(b"\xff\x00\r\n");
-        call.push_pair(3_u32, 14_u32);
-        let call = call.call();
+        let mut words = Words::on(2);
+        words.push_parts(["leader:{", "a", "}:lease"]);
+        words.push_slot(None);
+        words.push_slot(Some(0));
+        words.push_number(7_u32);
+        words.push_number(1000_u64);
+        words.push_number(u64::MAX);
+        words.push(b"\xff\x00\r\n");
+        words.push_pair(3_u32, 14_u32);
+        let call = words.into_call();
         let expected: [&[u8]; 10] = [
             b"script",
             b"2",
@@ -198,32 +200,32 @@ mod tests {
             b"\xff\x00\r\n",
             b"3 14",
         ];
-        assert_eq!(words(&call), expected);
+        assert_eq!(sent(&call), expected);
         assert_eq!(call.key(), b"leader:{a}:lease");
     }
 
     #[test]
     fn a_token_is_written_as_it_is_read_back() {
         for token in [Token::from_bytes([0x0f; 16]), Token::random()] {
-            let mut call = Words::on(0);
-            call.push_token(token);
-            assert_eq!(words(&call.call())[2], token.to_hex().as_bytes());
+            let mut words = Words::on(0);
+            words.push_token(token);
+            assert_eq!(sent(&words.into_call())[2], token.to_hex().as_bytes());
         }
     }
 
     #[test]
     fn a_call_without_keys_has_none() {
-        assert_eq!(words(&Words::on(0).call()), [&b"script"[..], b"0"]);
-        let mut call = Words::on(0);
-        call.push("an argument");
-        assert_eq!(call.call().key(), b"");
+        assert_eq!(sent(&Words::on(0).into_call()), [&b"script"[..], b"0"]);
+        let mut words = Words::on(0);
+        words.push("an argument");
+        assert_eq!(words.into_call().key(), b"");
     }
 
     #[test]
     fn a_call_keeps_its_words_to_itself() {
-        let mut call = Words::on(1);
-        call.push("a name");
-        call.push_token(Token::random());
-        assert_eq!(format!("{:?}", call.call()), "Call { words: 3, .. }");
+        let mut words = Words::on(1);
+        words.push("a name");
+        words.push_token(Token::random());
+        assert_eq!(format!("{:?}", words.into_call()), "Call { words: 3, .. }");
     }
 }

@@ -151,8 +151,7 @@ impl Cluster {
     }
 
     pub(super) async fn field(&self, key: &str, field: &str) -> Result<Reply, Failure> {
-        self.ask(slot_of(key.as_bytes()), Ask::Field(key, field))
-            .await
+        self.ask(slot_of(key), Ask::Field(key, field)).await
     }
 
     /// Subscribes to a channel at the node that has its slot. Again is as good as once.
@@ -160,7 +159,7 @@ impl Cluster {
     /// Servers before Redis 7 have only messages that every node passes on to every other. There, a release tells of
     /// itself only while somebody waits, which a key of the channel's name says.
     pub(super) async fn subscribe(&self, channel: &str) -> Result<(), Failure> {
-        let (inner, slot) = (&self.inner, slot_of(channel.as_bytes()));
+        let (inner, slot) = (&self.inner, slot_of(channel));
         if inner.sharded.load(Ordering::Relaxed) {
             match self.ask(slot, Ask::Subscribe(channel)).await {
                 Err(failure) if failure.is_unknown_command() => {
@@ -176,14 +175,14 @@ impl Cluster {
     /// Subscribes, and sees to it that the node has the slot: a replica, as which a former primary may have come back, lets
     /// clients subscribe as well, and does not say that it has dropped them meanwhile.
     pub(super) async fn renew(&self, channel: &str) -> Result<(), Failure> {
-        let look = self.ask(slot_of(channel.as_bytes()), Ask::Look(channel));
+        let look = self.ask(slot_of(channel), Ask::Look(channel));
         let (subscribed, looked) = tokio::join!(self.subscribe(channel), look);
         subscribed.and(looked.map(drop))
     }
 
     /// Ends a subscription, where there is a connection.
     pub(super) async fn unsubscribe(&self, channel: &str) {
-        let Some(node) = self.inner.topology.owner(slot_of(channel.as_bytes())) else {
+        let Some(node) = self.inner.topology.owner(slot_of(channel)) else {
             return;
         };
         let peer = self.inner.peers().get(&node).cloned();
