@@ -119,13 +119,14 @@ impl Act {
         self.bench.candidate(id, Deed::Start).await
     }
 
-    /// Waits until `id` leads.
+    /// Waits until `id` leads, and has told so.
     async fn leads(&self, id: &'static str) -> Done {
         let row = self.bench.world.row(id);
         self.until(&format!("{id} leads"), || {
             row.state().phase == Phase::Leading
         })
-        .await
+        .await?;
+        self.told(id, "elected", None).await
     }
 
     /// Waits until something is told of `id`.

@@ -10,6 +10,9 @@ use serde_json::json;
 
 use crate::support::{Bench, LIMIT};
 
+/// Less than the time for which a thread that ends is waited for.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
 /// Work that does not stop when it is told that its lease is lost, and waits that outlast any lease here.
 async fn stubborn(bench: &Bench) {
     let settings = json!({
@@ -74,7 +77,7 @@ async fn who_is_frozen_is_not_frozen_again_and_who_is_not_is_not_thawed() {
     assert_eq!(bench.count("thawed").await, 0);
     bench.candidate("a", "freeze").await;
     let again = bench.candidate("a", "freeze");
-    tokio::time::timeout(Duration::from_secs(2), again)
+    tokio::time::timeout(AT_ONCE, again)
         .await
         .expect("nothing has to be waited for");
     assert_eq!(bench.count("frozen").await, 1);
@@ -97,7 +100,7 @@ async fn a_frozen_candidate_can_be_killed_and_started_again() {
     bench.candidate("a", "start").await;
     // It is another process: it waits for the lease of the one that was killed.
     bench.until_phase("a", "leading").await;
-    assert_eq!(bench.count("elected").await, 2);
+    bench.until_count("elected", 2).await;
 }
 
 #[tokio::test]
@@ -193,6 +196,7 @@ async fn the_end_hands_over_what_is_held_on_a_server() {
     let elector = RedisElector::builder()
         .url(server.url())
         .key_prefix("leader-workbench")
+        .command_timeout(LIMIT)
         .connect();
     let elector = elector.await.unwrap();
     let holders = async || {
@@ -253,7 +257,7 @@ async fn every_slot_that_is_held_is_shown_also_beyond_the_setting() {
     bench.settings(settings).await;
     for id in ["a", "b", "c", "d"] {
         bench.candidate(id, "start").await;
-        bench.until_phase(id, "leading").await;
+        bench.until_told(Some(id), "write", "accepted").await;
     }
     // What they hold is what they were granted, whatever is set now.
     bench
@@ -334,13 +338,13 @@ async fn play(bench: &Bench, name: &str) {
 async fn a_failover_has_two_holders_and_with_replica_ack_it_has_one_in_twenty_seconds() {
     let bench = Bench::in_memory().await;
     play(&bench, "failover").await;
-    assert_eq!(bench.count("elected").await, 2);
+    bench.until_count("elected", 2).await;
     bench.until_told(Some("a"), "write", "refused").await;
     assert!(bench.has_told("a", "lost").await);
     assert_eq!(bench.state().await["store"]["kind"], "redis");
 
     play(&bench, "failover-replica-ack").await;
-    assert_eq!(bench.count("elected").await, 1);
+    bench.until_count("elected", 1).await;
     bench
         .until_told(Some("a"), "gave_up", "too_few_replicas")
         .await;

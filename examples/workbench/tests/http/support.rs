@@ -8,7 +8,7 @@ use leader_tests::{until, until_some};
 use leader_workbench::{Place, Workbench};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -49,7 +49,11 @@ impl Bench {
     }
 
     pub(crate) async fn named(name: &str, place: Place) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        // Inherited by what it accepts: who reads nothing is behind soon, and not after some megabytes.
+        socket.set_send_buffer_size(32 << 10).unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1024).unwrap();
         let addr = listener.local_addr().unwrap();
         let workbench = Workbench::new(name, place).unwrap();
         let (end, ended) = oneshot::channel();
@@ -199,6 +203,23 @@ impl Bench {
         let shown = self.shown().await;
         let mut events = shown["events"].as_array().unwrap().iter();
         events.any(|event| event["candidate"] == id && event["action"] == action)
+    }
+
+    /// Waits until an action was told so often: who leads is seen before it is told.
+    pub(crate) async fn until_count(&self, action: &str, expected: u64) {
+        until(&format!("{expected} were {action}"), LIMIT, async || {
+            self.count(action).await >= expected
+        })
+        .await;
+        assert_eq!(self.count(action).await, expected);
+    }
+
+    /// Waits until the record names `id` as the holder of the first slot: a look that was late shows nobody.
+    pub(crate) async fn until_held_by(&self, id: &str) {
+        until(&format!("the record names {id}"), LIMIT, async || {
+            self.state().await["record"]["holders"][0]["node_id"] == id
+        })
+        .await;
     }
 
     /// How often an action was told.

@@ -70,14 +70,11 @@ async fn expiry_and_re_election_with_a_stale_owner() {
         let events = played(page, "stale-owner").await;
         in_order(
             &events,
-            &[
-                ("a", "elected"),
-                ("a", "lost"),
-                ("b", "elected"),
-                ("b", "lost"),
-                ("c", "elected"),
-            ],
+            &[("a", "elected"), ("b", "elected"), ("c", "elected")],
         );
+        // Who loses sees it a moment before the next is elected, and either may be late to tell.
+        in_order(&events, &[("a", "elected"), ("a", "lost")]);
+        in_order(&events, &[("b", "elected"), ("b", "lost")]);
         in_order(&events, &[("b", "elected"), ("a", "release")]);
         assert!(
             token(&events, "a") < token(&events, "b") && token(&events, "b") < token(&events, "c")
@@ -124,10 +121,11 @@ async fn capacity_and_saturation_with_slots() {
                 ("a", "elected"),
                 ("b", "elected"),
                 ("d", "skipped"),
-                ("a", "released"),
                 ("c", "elected"),
             ],
         );
+        // The release wakes c before a has told of it.
+        in_order(&events, &[("d", "skipped"), ("a", "released")]);
         never(&events, "d", "elected");
         let slots: Vec<_> = events
             .iter()
