@@ -140,6 +140,13 @@ impl Proxy {
         self.shared.links.borrow().len()
     }
 
+    /// How many open connections have lost bytes.
+    #[must_use]
+    pub fn robbed(&self) -> usize {
+        let links = self.shared.links.borrow();
+        links.values().filter(|loss| **loss == Loss::Bytes).count()
+    }
+
     /// Closes all connections, and every new one as soon as it is made. Returns when they are closed.
     pub async fn cut(&self) {
         self.rules.send_modify(|rules| rules.mode = Mode::Cut);

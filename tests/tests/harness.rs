@@ -305,10 +305,8 @@ async fn proxy_swallows_both_ways() {
             .await
             .is_err()
     );
-    until("the late one is accepted as well", LIMIT, async || {
-        proxy.connections() == 3
-    })
-    .await;
+    until("both were robbed", LIMIT, async || proxy.robbed() == 2).await;
+    assert_eq!(proxy.connections(), 3);
     assert_eq!(server.command(&["GET", "a"]).await, Reply::Nil);
 
     proxy.heal().await;

@@ -260,7 +260,7 @@ async fn d02_only_the_bodys_own_error_is_action_failed<W: World>(world: W) {
     assert_eq!(outcome.unwrap(), RunOutcome::ActionFailed("no money"));
 
     // A body that fails after its lease was lost has not failed under a lease.
-    let short = options(waiting(Duration::ZERO, ms(50)));
+    let short = options(waiting(Duration::from_secs(20), ms(50)));
     let outcome = a
         .run_if_leader_result("x", &short, async |lease| {
             lease.lost().await;

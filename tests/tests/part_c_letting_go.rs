@@ -9,6 +9,7 @@ use leader_core::{ElectorExt, LeaderError, LeaseHandle, LeaseOptions, OnLost, Ru
 use leader_tests::{
     World, at_once, is_skipped, lead, ms, on_every_store, options, patient, until, waiting,
 };
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 on_every_store!(
@@ -138,7 +139,7 @@ async fn c01_a_dropped_lease_is_free_for_the_same_caller_at_once<W: World>(world
 
 async fn c02_a_release_after_takeover_leaves_the_successor_alone<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let old = lead(&a, "x", &options(waiting(Duration::ZERO, ms(50)))).await;
+    let old = lead(&a, "x", &options(waiting(Duration::from_secs(20), ms(50)))).await;
     let new = lead(&b, "x", &patient()).await;
     let released = old.release().await;
     assert!(
@@ -183,7 +184,7 @@ async fn c04_a_minimum_lease_is_kept_however_the_work_ends<W: World>(world: W) {
     }
 
     // Never beyond the lease: whoever has lost it keeps nothing.
-    let whole = options(waiting(Duration::ZERO, ms(200)).min_lease(ms(200)));
+    let whole = options(waiting(Duration::from_secs(20), ms(200)).min_lease(ms(200)));
     let lease = lead(&a, "x", &whole).await;
     let fence = lease.fence();
     drop(lease);
@@ -294,26 +295,26 @@ async fn c09_shutdown_ends_what_is_held_and_refuses_what_comes<W: World>(world: 
 async fn c10_a_slow_body_keeps_its_lease_until_it_has_ended<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let notify = options(
-        waiting(Duration::ZERO, ms(1_000))
+        waiting(Duration::ZERO, ms(1_200))
             .auto_extend(true)
             .on_lost(OnLost::Notify),
     );
+    let begun = Arc::new(Notify::new());
+    let begin = begun.clone();
     let ended = Arc::new(AtomicBool::new(false));
     let (end, elector) = (ended.clone(), a.clone());
     let run = tokio::spawn(async move {
         elector
             .run_if_leader("x", &notify, |lease| async move {
+                begin.notify_one();
                 lease.cancellation_token().cancelled().await;
                 // Longer than the lease: it has to be extended meanwhile. Shorter than half the grace of a shutdown.
-                sleep(ms(1_500)).await;
+                sleep(ms(1_700)).await;
                 end.store(true, Ordering::SeqCst);
             })
             .await
     });
-    until("the body runs", ms(10_000), async || {
-        b.state("x").await.unwrap().holders().len() == 1
-    })
-    .await;
+    begun.notified().await;
     let shutdown = tokio::spawn(async move { a.shutdown().await });
     let next = lead(&b, "x", &patient()).await;
     assert!(
@@ -384,7 +385,11 @@ async fn c10_a_body_is_gone_before_its_slot_is_given_up_however_it_ends<W: World
         let run = a.run_if_leader_result("x", &patient, body);
         let run = std::panic::AssertUnwindSafe(run).catch_unwind();
         // Dropped here, where it has not ended by itself.
-        let _ = tokio::time::timeout(ms(100), run).await;
+        let given = match end {
+            End::IsAborted | End::IsDropped => ms(1_000),
+            End::Returns | End::Fails | End::Panics => ms(20_000),
+        };
+        let _ = tokio::time::timeout(given, run).await;
         assert!(
             valid.load(Ordering::SeqCst),
             "a body that {end:?} outlived its lease"

@@ -140,7 +140,7 @@ mod d03 {
         let redis = Redis::start().await;
         let a = RedisElector::builder()
             .url(redis.server().url())
-            .command_timeout(ms(300))
+            .command_timeout(ms(2_000))
             .connect()
             .await
             .unwrap();

@@ -90,7 +90,8 @@ async fn d08_a_spawned_task_does_not_inherit_the_lease_unless_scoped<W: World>(w
 
 async fn a_nested_run_is_lost_with_the_outer_lease<W: World>(world: W) {
     let a = world.candidate("a").await;
-    let brief = options(waiting(Duration::ZERO, ms(100)).on_lost(leader_core::OnLost::Notify));
+    let brief = waiting(Duration::from_secs(20), ms(100)).on_lost(leader_core::OnLost::Notify);
+    let brief = options(brief);
     let outer = a
         .run_if_leader("x", &brief, async |lease| {
             let inner = a

@@ -35,8 +35,9 @@ on_every_store!(
     a_stream_that_waits_takes_over_when_the_other_ends,
 );
 
-fn extended(lease: u64) -> LeaseOptions {
-    options(waiting(Duration::ZERO, ms(lease)).auto_extend(true))
+/// A lease that is extended in time, at the world's pace.
+fn extended<W: World>(lease: u64) -> LeaseOptions {
+    options(waiting(Duration::ZERO, ms(lease) * W::PACE).auto_extend(true))
 }
 
 /// An endless feed of the numbers from 0, each with the fencing token under which it was read.
@@ -130,7 +131,7 @@ async fn d06_each_call_is_a_run_of_its_own<W: World>(world: W) {
 
 async fn d06_a_lease_lost_between_items_ends_it<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let mut guarded = pin!(a.guard_stream("x", &extended(600), |_| numbers()));
+    let mut guarded = pin!(a.guard_stream("x", &extended::<W>(600), |_| numbers()));
     let (_, fence) = guarded.next().await.unwrap();
     assert_eq!(b.force_release("x").await.unwrap(), 1);
     let next = lead(&b, "x", &at_once()).await;
@@ -145,7 +146,7 @@ async fn d06_a_lease_lost_between_items_ends_it<W: World>(world: W) {
 
 async fn d06_a_loss_is_the_last_item_where_items_can_say_it<W: World>(world: W) {
     let a = world.candidate("a").await;
-    let brief = options(waiting(Duration::ZERO, ms(150)));
+    let brief = options(waiting(Duration::from_secs(20), ms(150)));
     let mut guarded = pin!(a.guard_try_stream("x", &brief, |_| numbers().map(Ok)));
     assert_eq!(guarded.try_next().await.unwrap().unwrap().0, 0);
     // A consumer slower than the lease, which nobody extends.
@@ -164,7 +165,7 @@ async fn d06_a_loss_is_the_last_item_where_items_can_say_it<W: World>(world: W) 
 async fn d06_a_consumer_that_waits_is_told_of_the_loss<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let consumer = tokio::spawn(
-        a.guard_try_stream("x", &extended(600), |_| {
+        a.guard_try_stream("x", &extended::<W>(600), |_| {
             stream::pending::<Result<(), LeaderError>>()
         })
         .try_collect::<Vec<_>>(),
@@ -188,14 +189,14 @@ async fn d06_a_consumer_that_waits_is_told_of_the_loss<W: World>(world: W) {
 
 async fn d07_a_consumer_slower_than_the_lease_is_still_the_leader<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let mut guarded = pin!(a.guard_stream("x", &extended(600), |_| numbers().take(2)));
+    let mut guarded = pin!(a.guard_stream("x", &extended::<W>(600), |_| numbers().take(2)));
     let (_, fence) = guarded.next().await.unwrap();
     for _ in 0..15 {
-        sleep(ms(100)).await;
+        sleep(ms(100) * W::PACE).await;
         assert!(is_skipped(&b, "x", &at_once()).await);
     }
     assert_eq!(guarded.next().await, Some((1, fence)));
-    sleep(ms(900)).await;
+    sleep(ms(900) * W::PACE).await;
     assert_eq!(guarded.next().await, None);
     assert!(guarded.outcome().unwrap().is_ended());
     assert!(!is_skipped(&b, "x", &at_once()).await);
@@ -249,7 +250,8 @@ async fn d08_streams_and_runs_of_one_name_nest<W: World>(world: W) {
 }
 
 async fn e04_guarded_streams_over_slots<W: World>(world: W) {
-    let three = options(waiting(Duration::ZERO, ms(600)).auto_extend(true).slots(3));
+    let three = waiting(Duration::ZERO, ms(600) * W::PACE).auto_extend(true);
+    let three = options(three.slots(3));
     let mut candidates = Vec::new();
     for node in ["a", "b", "c", "d"] {
         candidates.push(world.candidate(node).await);
@@ -270,7 +272,7 @@ async fn e04_guarded_streams_over_slots<W: World>(world: W) {
     assert_eq!(streams[3].next().await, None);
     assert!(streams[3].outcome().unwrap().is_skipped());
     // All of them slower than the lease.
-    sleep(ms(1_500)).await;
+    sleep(ms(1_500) * W::PACE).await;
     assert!(is_skipped(&candidates[3], "x", &three).await);
     let mut freed = None;
     for (place, guarded) in streams[..3].iter_mut().enumerate() {

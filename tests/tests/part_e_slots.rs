@@ -61,7 +61,7 @@ async fn e01_a_crashed_holders_slot_is_free_after_its_own_lease<W: World>(world:
     );
     let _long = lead(&a, "x", &slots(2, 0, 60_000)).await;
     // Forgotten, as a crash forgets it: nothing is released.
-    std::mem::forget(lead(&b, "x", &slots(2, 0, 300)).await);
+    std::mem::forget(lead(&b, "x", &slots(2, 20_000, 300)).await);
     let begun = Instant::now();
     let next = lead(&c, "x", &slots(2, 20_000, 60_000)).await;
     assert_eq!(next.slot(), 1);
@@ -157,7 +157,7 @@ async fn e05_a_slot_freed_twice_frees_nobody_elses<W: World>(world: W) {
     let two = slots(2, 0, 60_000);
     let _first = lead(&a, "x", &two).await;
     // The second slot changes hands while its old holder still has a lease in hand.
-    let old = lead(&b, "x", &slots(2, 0, 50)).await;
+    let old = lead(&b, "x", &slots(2, 20_000, 50)).await;
     let new = lead(&c, "x", &slots(2, 20_000, 60_000)).await;
     assert_eq!(new.slot(), old.slot());
     assert!(old.release().await.is_err());
@@ -175,7 +175,7 @@ async fn tasks_of_one_elector_share_the_slots<W: World>(world: W) {
         use std::sync::atomic::Ordering::SeqCst;
         let now = running.fetch_add(1, SeqCst) + 1;
         most.fetch_max(now, SeqCst);
-        sleep(ms(20)).await;
+        sleep(ms(20) * W::PACE * W::PACE).await;
         running.fetch_sub(1, SeqCst);
     };
     let runs = (0..12).map(|_| a.run_if_leader("x", &patient, body));

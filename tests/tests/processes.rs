@@ -54,7 +54,11 @@ async fn b05_a_frozen_leader_is_not_polled_again_and_a_peer_led_meanwhile() {
     tokio::time::sleep_until(since + Duration::from_secs(3)).await;
     frozen.thaw().await;
 
-    let next = frozen.next_line(LIMIT).await.expect("it goes on");
+    let mut next = frozen.next_line(LIMIT).await.expect("it goes on");
+    if next.starts_with("tick") {
+        // It was stopped between the guard's look at the clock and this line.
+        next = frozen.next_line(LIMIT).await.expect("it goes on");
+    }
     assert_eq!(
         next,
         format!("lost {old} expired"),
@@ -239,7 +243,7 @@ async fn a14_a_wall_clock_that_jumps_changes_nothing() {
     let server = Server::start().await;
     let here = candidate(&server, "here").await;
     let clock = WallClock::new();
-    let mut holder = clock.worker(&["hold", &server.url(), "x", "1000", "extend"]);
+    let mut holder = clock.worker(&["hold", &server.url(), "x", "3000", "extend"]);
     holder.wait_for_line("leading", LIMIT).await;
     let fence = here.state("x").await.unwrap().holders()[0].fence();
     let mut waiter = clock.worker(&["lead", &server.url(), "x", "60000", "60000"]);

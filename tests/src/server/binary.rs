@@ -8,6 +8,7 @@ use super::{START_LIMIT, is_ready};
 use crate::signal;
 use crate::until::until_some;
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -37,7 +38,7 @@ impl Binary {
                 (None, _) => ReservedPort::any(),
             };
             let args = settings.command_line("127.0.0.1", port.number());
-            let dir = tempfile::tempdir()
+            let dir = place_in_memory()
                 .unwrap_or_else(|e| panic!("no directory for a server can be made: {e}"));
             if settings.role == Role::Sentinel {
                 fs::write(dir.path().join(SENTINEL_FILE), "")
@@ -134,6 +135,12 @@ impl Binary {
     fn child(&self) -> MutexGuard<'_, Child> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A directory that is in memory, where the system has room for such: replicas, sentinels and append-only files wait for
+/// `fsync`, which takes seconds while others write to the disk, and answer nobody meanwhile.
+fn place_in_memory() -> io::Result<TempDir> {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 
 impl Drop for Binary {

@@ -97,7 +97,7 @@ async fn an_observer_is_told_when_the_leader_changes<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let lease = options(
         LeaseOptions::builder()
-            .lease(ms(300) * W::PACE)
+            .lease(ms(1_000) * W::PACE)
             .auto_extend(true),
     );
     let mut leaders = b.observe("x");

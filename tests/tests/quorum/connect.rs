@@ -137,7 +137,7 @@ async fn all_servers_are_spoken_to_in_the_protocol_that_is_chosen() {
 async fn a_shutdown_leaves_no_connection() {
     let servers = Servers::start(3).await;
     servers.0[2].kill().await;
-    let builder = servers.builder(NEVER).shutdown_grace(ms(600));
+    let builder = servers.builder(NEVER).shutdown_grace(ms(3_000));
     let candidate = builder.connect().await.expect("a majority answers");
     let _held = candidate.try_acquire("x", &once()).await.unwrap();
     candidate.shutdown().await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use leader_core::{Acquisition, Elector, ElectorExt, LeaseOptions, LockName};
-use leader_redis::{RedisElector, RedisQuorumBuilder, RedisQuorumElector};
-use leader_tests::{Server, is_skipped, lead, options, quorum_at, waiting};
+use leader_redis::{RedisQuorumBuilder, RedisQuorumElector};
+use leader_tests::{Server, elector_at, is_skipped, lead, options, quorum_at, waiting};
 
 /// A lease that does not end during a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -35,9 +35,8 @@ impl Servers {
     pub(crate) async fn held_on(&self, name: &str) -> Vec<usize> {
         let mut held = Vec::new();
         for (number, server) in self.0.iter().enumerate() {
-            let alone = RedisElector::connect(server.url())
-                .await
-                .expect("it answers");
+            let alone = elector_at(server.url()).command_timeout(NEVER);
+            let alone = alone.connect().await.expect("it answers");
             if !alone
                 .state(name)
                 .await

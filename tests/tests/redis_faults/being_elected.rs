@@ -169,7 +169,7 @@ async fn a05_a_stalled_server_gives_no_lease_and_keeps_none() {
         connect(&server.url(), "b").await,
     );
     warm_up(&a).await;
-    server.command(&["CLIENT", "PAUSE", "1200", "WRITE"]).await;
+    server.command(&["CLIENT", "PAUSE", "60000", "WRITE"]).await;
     let stalled = a.try_acquire("x", &at_once()).await;
     assert!(
         matches!(
@@ -181,6 +181,7 @@ async fn a05_a_stalled_server_gives_no_lease_and_keeps_none() {
         ),
         "{stalled:?}"
     );
+    server.command(&["CLIENT", "UNPAUSE"]).await;
     // When the server goes on, the claim may be executed; what undoes it follows. Its lease is a minute.
     let next = lead(&b, "x", &patient()).await;
     next.release().await.unwrap();

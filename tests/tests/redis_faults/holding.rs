@@ -170,10 +170,10 @@ fn b08_a_body_that_blocks_a_current_thread_runtime_is_not_elected_when_it_yields
 async fn b08_a_body_that_blocks_its_worker_keeps_its_lease_on_a_multi_thread_runtime() {
     let server = Server::start().await;
     let a = connect(&server.url(), "a").await;
-    let extended = options(waiting(Duration::ZERO, Duration::from_secs(1)).auto_extend(true));
+    let extended = options(waiting(Duration::ZERO, Duration::from_secs(2)).auto_extend(true));
     let run = tokio::spawn(async move {
         a.run_if_leader("x", &extended, async |_| {
-            std::thread::sleep(Duration::from_secs(2));
+            std::thread::sleep(Duration::from_secs(3));
         })
         .await
     });
@@ -190,10 +190,10 @@ fn b08_with_a_runtime_of_its_own_the_lease_is_kept_even_on_one_thread() {
         let server = Server::start().await;
         let builder = elector_at(server.url()).own_runtime(true);
         let a = builder.connect().await.unwrap();
-        let extended = options(waiting(Duration::ZERO, Duration::from_secs(1)).auto_extend(true));
+        let extended = options(waiting(Duration::ZERO, Duration::from_secs(2)).auto_extend(true));
         let run = a
             .run_if_leader("x", &extended, async |_| {
-                std::thread::sleep(Duration::from_secs(2));
+                std::thread::sleep(Duration::from_secs(3));
             })
             .await;
         a.shutdown().await;

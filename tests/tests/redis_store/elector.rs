@@ -112,12 +112,12 @@ async fn b08_a_blocked_thread_does_not_starve_a_runtime_of_its_own() {
     let server = Server::start().await;
     let builder = elector_at(server.url()).own_runtime(true);
     let elector = builder.connect().await.unwrap();
-    let lease = Duration::from_secs(1);
+    let lease = Duration::from_secs(2);
     let options = LeaseOptions::builder().lease(lease).auto_extend(true);
     let options = options.build().unwrap();
     let fence = elector
         .run_if_leader(NAME, &options, |held| async move {
-            std::thread::sleep(lease * 3);
+            std::thread::sleep(lease * 2);
             held.ensure_valid().map(|()| held.fence())
         })
         .await

@@ -15,7 +15,8 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 
 async fn hasty_store(url: &str) -> RedisStore {
     let builder = elector_at(url).command_timeout(TIMEOUT);
-    builder.connect_store().await.expect("the server answers")
+    let connect = async || builder.clone().connect_store().await.ok();
+    until_some("the store connects in so short a time", LIMIT, connect).await
 }
 
 /// The error of each step that a candidate takes.

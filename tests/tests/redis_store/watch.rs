@@ -132,9 +132,9 @@ async fn a12_a_flood_for_other_names_does_not_end_the_listener() {
 async fn a12_a_subscriber_that_is_half_open_is_noticed_within_seconds() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let builder = elector_at(proxy.url());
-    let store = builder.command_timeout(Duration::from_millis(200));
-    let store = store.connect_store().await.unwrap();
+    let builder = elector_at(proxy.url()).command_timeout(Duration::from_millis(200));
+    let connect = async || builder.clone().connect_store().await.ok();
+    let store = until_some("the store connects in so short a time", LIMIT, connect).await;
     let (holder, (sender, mut told)) = (candidate(), hints());
     let _watching = until_some("the name is watched", LIMIT, async || {
         let since = Revision::default();

@@ -99,7 +99,7 @@ async fn b02_an_extension_that_no_replica_has_is_tried_again() {
     assert_eq!(error.kind(), BackendKind::TooFewReplicas);
     pair.replica.thaw().await;
     pair.replica.until_in_sync_with(&pair.primary).await;
-    assert_eq!(holder.extend(&store).await.unwrap(), ExtendReply::Extended);
+    assert_eq!(holder.extend(&sure).await.unwrap(), ExtendReply::Extended);
 }
 
 #[tokio::test]
