@@ -184,6 +184,31 @@ async fn resigning_before_it_leads_changes_nothing_and_stopping_leaves_nothing()
     }
 }
 
+/// Who resigns waits for the end of the tenure that the status shows; without one it would be told at once that another
+/// may lead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_leads_whose_tenure_the_status_does_not_show_yet() {
+    let (elector, faults) = candidate();
+    let options = lease().build().unwrap();
+    let before = elector.try_acquire("x", &options).await.unwrap().unwrap();
+    let campaign = elector.campaign("x", &options, until_asked);
+    until("it waits", || faults.ran(Step::Watch) == 1).await;
+    let status = campaign.watch();
+    // As long as somebody reads it, nothing is written.
+    let reading = status.borrow();
+    let released = tokio::spawn(before.release());
+    for _ in 0..100 {
+        assert!(!campaign.is_leader());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(reading);
+    released.await.unwrap().unwrap();
+    until("it leads", || campaign.is_leader()).await;
+    assert!(campaign.status().tenure().is_some());
+    campaign.resign().await.unwrap();
+    assert!(!campaign.is_leader());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_campaign_that_its_own_body_drops_ends_in_good_order() {
     let (elector, _) = candidate();

@@ -71,8 +71,10 @@ impl Shared {
     /// A tenure begins.
     pub(super) fn granted(&self, lease: LeaseHandle) {
         let tenure = lease.inner().clone();
-        self.current().lease = Some(lease);
         self.status.send_modify(|status| {
+            // Whoever finds the lease finds its tenure in the status: who resigns waits for its end there. Always in this
+            // order, as somebody may read the status and ask for the lease meanwhile.
+            self.current().lease = Some(lease);
             status.phase = CampaignPhase::Leading;
             status.tenure = Some(tenure.id.clone());
             status.tenures += 1;
