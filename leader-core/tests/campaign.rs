@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use leader_core::testing::{Fault, Faults, FaultyStore, Footprint};
 use leader_core::{
     BodyEnd, Campaign, CampaignEnd, CampaignOptions, ElectorExt, LeadershipChange, LeaseHandle,
@@ -13,6 +13,8 @@ use leader_core::{
     WhenBodyEnds,
 };
 use tokio::time::{Instant, sleep};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 type Candidate = StoreElector<FaultyStore<LocalStore>>;
 
@@ -30,7 +32,8 @@ async fn until_asked(lease: LeaseHandle) {
     lease.cancellation_token().cancelled().await;
 }
 
-/// Under a paused clock a condition that never comes true ends with the test's patience, and not by the machine's speed.
+/// Under a paused clock a condition that never comes true ends with the test's patience, and not by the machine's speed; in
+/// real time after ten seconds and more.
 async fn until(what: &str, is: impl Fn() -> bool) {
     for _ in 0..10_000 {
         if is() {
@@ -145,6 +148,51 @@ async fn who_resigns_during_the_release_of_a_body_that_ended_rests_like_others()
     assert_eq!(campaign.status().tenures(), 1);
 }
 
+/// Resigns for its campaign in the moment in which it is told of something bad, as a subscriber takes its time.
+#[derive(Clone, Default)]
+struct Resigning(Own);
+
+impl Subscriber for Resigning {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event()
+            && *metadata.level() == Level::WARN
+            && metadata.target().starts_with("leader")
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        let campaign = self.0.get().unwrap();
+        assert!(campaign.resign().now_or_never().is_none());
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_resigns_when_a_body_has_failed_and_its_slot_is_free_rests_like_others() {
+    let (elector, _) = candidate();
+    let resigning = Resigning::default();
+    let _told = tracing::subscriber::set_default(resigning.clone());
+    let campaign = elector.campaign("x", &lease().build().unwrap(), |_| async {
+        Err::<(), _>("no money")
+    });
+    let campaign = resigning.0.get_or_init(|| Arc::new(campaign)).clone();
+    let mut changes = campaign.subscribe().skip(1);
+    match changes.next().await {
+        Some(LeadershipChange::Revoked { reason, .. }) => assert_eq!(reason, Revocation::Resigned),
+        other => panic!("not revoked: {other:?}"),
+    }
+    // Longer than the pause after a body that failed, shorter than the rest.
+    sleep(Duration::from_secs(50)).await;
+    assert_eq!(campaign.status().tenures(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn asked_twice_and_at_once_it_hands_over_once() {
     let (elector, faults) = candidate();
@@ -193,12 +241,15 @@ async fn nobody_leads_whose_tenure_the_status_does_not_show_yet() {
     let before = elector.try_acquire("x", &options).await.unwrap().unwrap();
     let campaign = elector.campaign("x", &options, until_asked);
     until("it waits", || faults.ran(Step::Watch) == 1).await;
-    let status = campaign.watch();
+    let (status, claims) = (campaign.watch(), faults.ran(Step::Claim));
     // As long as somebody reads it, nothing is written.
     let reading = status.borrow();
     let released = tokio::spawn(before.release());
-    for _ in 0..100 {
+    let (began, mut looks) = (std::time::Instant::now(), 0);
+    while looks < 50 {
+        looks += usize::from(faults.ran(Step::Claim) > claims);
         assert!(!campaign.is_leader());
+        assert!(began.elapsed() < Duration::from_secs(20), "not granted");
         std::thread::sleep(Duration::from_millis(1));
     }
     drop(reading);

@@ -169,7 +169,6 @@ where
         let by_itself = !tenure.is_stopping();
         self.shared.phase(CampaignPhase::Releasing);
         let released = lease.end(now).await;
-        let asked = tenure.is_stopping();
         if let Some(end @ (BodyEnd::Failed(_) | BodyEnd::Panicked(_))) = &ended {
             quietly(|| {
                 tracing::warn!(
@@ -181,17 +180,18 @@ where
                 );
             });
         }
-        let reason = match (valid, ended) {
+        let options = &self.options;
+        let why = |asked: bool| match (valid, ended) {
             (Err(LossReason::ShutDown), _) => Some(Revocation::ShutDown),
             (Err(reason), _) => Some(Revocation::Lost(reason)),
             (Ok(()), Some(end)) if !asked => Some(Revocation::Ended(end)),
             // Asked during the release, when the body had ended already: for good, if the options say so.
-            (Ok(()), Some(end)) if by_itself && self.options.when(&end) == WhenBodyEnds::Stop => {
+            (Ok(()), Some(end)) if by_itself && options.when(&end) == WhenBodyEnds::Stop => {
                 Some(Revocation::Ended(end))
             }
             (Ok(()), _) => None,
         };
-        self.shared.revoked(reason, released)
+        self.shared.revoked(why, released)
     }
 
     /// Lets others lead, until it is told to stand, or to end.

@@ -20,6 +20,9 @@ pub(super) struct Shared {
     pub(super) stop: CancellationToken,
     /// Rung when a pause is to end.
     stand: Notify,
+    /// Its lease comes and goes while the status is written: who finds it finds its tenure in the status, where a
+    /// resignation waits for the end of it. Locked after the status, never before, as who looks at the status may ask for
+    /// the lease.
     current: Mutex<Current>,
 }
 
@@ -72,8 +75,6 @@ impl Shared {
     pub(super) fn granted(&self, lease: LeaseHandle) {
         let tenure = lease.inner().clone();
         self.status.send_modify(|status| {
-            // Whoever finds the lease finds its tenure in the status: who resigns waits for its end there. Always in this
-            // order, as somebody may read the status and ask for the lease meanwhile.
             self.current().lease = Some(lease);
             status.phase = CampaignPhase::Leading;
             status.tenure = Some(tenure.id.clone());
@@ -93,33 +94,36 @@ impl Shared {
             .send_if_modified(|status| std::mem::replace(&mut status.phase, phase) != phase);
     }
 
-    /// The slot of the tenure was given back, or that was tried. Gives why the tenure is over: `reason`, unless it was
-    /// asked to resign.
+    /// The slot of the tenure was given back, or that was tried. Gives why the tenure is over: what `why` says, which is
+    /// told whether the body was asked to stop, or else who asked.
     pub(super) fn revoked(
         &self,
-        reason: Option<Revocation>,
+        why: impl FnOnce(bool) -> Option<Revocation>,
         released: Result<(), LeaderError>,
     ) -> Revocation {
-        let current = std::mem::take(&mut *self.current());
-        let reason = match reason {
-            Some(reason) => reason,
-            None if current.resigned => Revocation::Resigned,
-            None if self.stop.is_cancelled() => Revocation::Stopped,
-            None => Revocation::ShutDown,
-        };
-        let then = match reason {
-            Revocation::Resigned | Revocation::Ended(_) => CampaignPhase::Pausing,
-            Revocation::Lost(_) | Revocation::Stopped | Revocation::ShutDown => {
-                CampaignPhase::Standing
-            }
-        };
         // Whoever is told of this may ask to stand before the pause has begun; who asked earlier meant another one.
         self.forget_asked();
+        let (mut lease, mut reason) = (None, Revocation::ShutDown);
         self.status.send_modify(|status| {
-            status.phase = then;
+            let current = std::mem::take(&mut *self.current());
+            let stops = |lease: &LeaseHandle| lease.inner().is_stopping();
+            if let Some(why) = why(current.resigned || current.lease.as_ref().is_some_and(stops)) {
+                reason = why;
+            } else if current.resigned {
+                reason = Revocation::Resigned;
+            } else if self.stop.is_cancelled() {
+                reason = Revocation::Stopped;
+            }
+            status.phase = match reason {
+                Revocation::Resigned | Revocation::Ended(_) => CampaignPhase::Pausing,
+                Revocation::Lost(_) | Revocation::Stopped | Revocation::ShutDown => {
+                    CampaignPhase::Standing
+                }
+            };
             status.released = status.tenure.take().map(|tenure| (tenure, released.err()));
+            lease = current.lease;
         });
-        if let Some(lease) = current.lease {
+        if let Some(lease) = lease {
             self.changes.revoked(&lease.inner().id, reason.clone());
         }
         reason
@@ -149,7 +153,8 @@ impl Shared {
 
     pub(super) fn ended(&self, end: Result<CampaignEnd, LeaderError>) {
         // A task that ended with its runtime has not told what became of its tenure.
-        if let Some(lease) = std::mem::take(&mut *self.current()).lease {
+        let lease = std::mem::take(&mut *self.current()).lease;
+        if let Some(lease) = lease {
             self.changes.revoked(&lease.inner().id, Revocation::Stopped);
         }
         self.status.send_modify(|status| {
