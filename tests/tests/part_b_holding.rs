@@ -27,7 +27,7 @@ on_every_store!(
     the_cancellation_token_fires_at_the_deadline,
 );
 
-/// Nobody else has it; the wait is for a claim whose answer was late for its own lease, and is asked again.
+/// Nobody else stands. The wait is there so that a claim that was answered after its own lease had ended is sent again.
 fn short(lease: u64) -> LeaseOptions {
     options(waiting(Duration::from_secs(20), ms(lease)))
 }
@@ -252,7 +252,7 @@ async fn a_lost_body_is_dropped_and_not_polled_again<W: World>(world: W) {
     let (polls, drops) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted, dropped) = (polls.clone(), Dropped(drops.clone()));
     let lost = a
-        .run_if_leader("x", &short(100), |_| async move {
+        .run_if_leader("x", &short(1_000), |_| async move {
             let _dropped = dropped;
             loop {
                 counted.fetch_add(1, Ordering::SeqCst);
@@ -274,7 +274,7 @@ async fn a_lost_body_is_dropped_and_not_polled_again<W: World>(world: W) {
 
 async fn a_notified_body_runs_on_and_the_run_is_lost_all_the_same<W: World>(world: W) {
     let a = world.candidate("a").await;
-    let notify = options(waiting(Duration::from_secs(20), ms(100)).on_lost(OnLost::Notify));
+    let notify = options(waiting(Duration::from_secs(20), ms(1_000)).on_lost(OnLost::Notify));
     let finished = Arc::new(AtomicUsize::new(0));
     let finish = finished.clone();
     let lost = a

@@ -295,7 +295,7 @@ async fn c09_shutdown_ends_what_is_held_and_refuses_what_comes<W: World>(world: 
 async fn c10_a_slow_body_keeps_its_lease_until_it_has_ended<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let notify = options(
-        waiting(Duration::ZERO, ms(1_200))
+        waiting(Duration::from_secs(20), ms(1_200))
             .auto_extend(true)
             .on_lost(OnLost::Notify),
     );
@@ -314,7 +314,8 @@ async fn c10_a_slow_body_keeps_its_lease_until_it_has_ended<W: World>(world: W) 
             })
             .await
     });
-    begun.notified().await;
+    let begun = tokio::time::timeout(ms(20_000), begun.notified());
+    begun.await.expect("the body runs");
     let shutdown = tokio::spawn(async move { a.shutdown().await });
     let next = lead(&b, "x", &patient()).await;
     assert!(
@@ -365,13 +366,16 @@ async fn c10_a_body_is_gone_before_its_slot_is_given_up_however_it_ends<W: World
     let a = world.candidate("a").await;
     for end in ENDS {
         let valid = Arc::new(AtomicBool::new(false));
+        let begun = Notify::new();
         let body = |lease: LeaseHandle| {
             let witness = Witness {
                 lease,
                 valid: valid.clone(),
             };
+            let begun = &begun;
             async move {
                 let _witness = witness;
+                begun.notify_one();
                 tokio::task::yield_now().await;
                 match end {
                     End::Returns => Ok(()),
@@ -385,11 +389,22 @@ async fn c10_a_body_is_gone_before_its_slot_is_given_up_however_it_ends<W: World
         let run = a.run_if_leader_result("x", &patient, body);
         let run = std::panic::AssertUnwindSafe(run).catch_unwind();
         // Dropped here, where it has not ended by itself.
-        let given = match end {
-            End::IsAborted | End::IsDropped => ms(1_000),
-            End::Returns | End::Fails | End::Panics => ms(20_000),
+        let dropped = async {
+            begun.notified().await;
+            if !matches!(end, End::IsAborted | End::IsDropped) {
+                sleep(ms(20_000)).await;
+            }
+            sleep(ms(20)).await;
         };
-        let _ = tokio::time::timeout(given, run).await;
+        let by_itself = tokio::select! {
+            _ = run => true,
+            () = dropped => false,
+        };
+        assert_eq!(
+            by_itself,
+            !matches!(end, End::IsAborted | End::IsDropped),
+            "{end:?}"
+        );
         assert!(
             valid.load(Ordering::SeqCst),
             "a body that {end:?} outlived its lease"

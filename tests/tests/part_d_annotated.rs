@@ -13,8 +13,9 @@ use leader_core::{
     BackendKind, Elector, ElectorExt, LeaderError, LeaderEvent, RunOutcome, current_lease,
     ensure_leader, leader_election, with_elector,
 };
-use leader_redis::RedisElector;
-use leader_tests::{Redis, World, at_once, is_skipped, lead, ms, on_every_store, patient};
+use leader_tests::{
+    Redis, World, at_once, elector_at, is_skipped, lead, ms, on_every_store, patient,
+};
 use tokio::time::{sleep, timeout};
 
 on_every_store!(
@@ -138,8 +139,7 @@ mod d03 {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn on_error_decides_when_the_store_fails_redis() {
         let redis = Redis::start().await;
-        let a = RedisElector::builder()
-            .url(redis.server().url())
+        let a = elector_at(redis.server().url())
             .command_timeout(ms(2_000))
             .connect()
             .await
@@ -304,7 +304,7 @@ async fn d06_each_call_is_a_run_of_its_own<W: World>(world: W) {
 
 async fn d06_a_lease_lost_between_items_is_the_last_item<W: World>(world: W) {
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
-    let mut items = slowly(&a, ms(600));
+    let mut items = slowly(&a, ms(600) * W::PACE);
     assert_eq!(items.next().await.unwrap().unwrap(), 0);
     assert_eq!(b.force_release("x").await.unwrap(), 1);
     let next = lead(&b, "x", &at_once()).await;

@@ -146,11 +146,11 @@ async fn d06_a_lease_lost_between_items_ends_it<W: World>(world: W) {
 
 async fn d06_a_loss_is_the_last_item_where_items_can_say_it<W: World>(world: W) {
     let a = world.candidate("a").await;
-    let brief = options(waiting(Duration::from_secs(20), ms(150)));
+    let brief = options(waiting(Duration::from_secs(20), ms(1_000)));
     let mut guarded = pin!(a.guard_try_stream("x", &brief, |_| numbers().map(Ok)));
     assert_eq!(guarded.try_next().await.unwrap().unwrap().0, 0);
     // A consumer slower than the lease, which nobody extends.
-    sleep(ms(200)).await;
+    sleep(ms(1_100)).await;
     match guarded.next().await {
         Some(Err(LeaderError::LeaseLost {
             reason: LossReason::Expired,

@@ -175,6 +175,7 @@ async fn tasks_of_one_elector_share_the_slots<W: World>(world: W) {
         use std::sync::atomic::Ordering::SeqCst;
         let now = running.fetch_add(1, SeqCst) + 1;
         most.fetch_max(now, SeqCst);
+        // Longer than a claim takes, so that bodies overlap.
         sleep(ms(20) * W::PACE * W::PACE).await;
         running.fetch_sub(1, SeqCst);
     };

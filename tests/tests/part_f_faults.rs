@@ -9,7 +9,7 @@ use leader_core::{
     LeaseHandle, LeaseOptions,
 };
 use leader_redis::RedisElector;
-use leader_tests::{Proxy, Server, ms, options, until, until_some};
+use leader_tests::{Proxy, Server, elector_at, ms, options, until, until_some};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -31,7 +31,7 @@ struct Candidate {
 impl Candidate {
     async fn start(server: &Server, node_id: &str) -> Self {
         let proxy = Proxy::start(server.addr());
-        let builder = RedisElector::builder().url(proxy.url()).node_id(node_id);
+        let builder = elector_at(proxy.url()).node_id(node_id);
         let builder = builder.command_timeout(ms(200));
         let connect = async || builder.clone().connect().await.ok();
         let elector = until_some("it connects in so short a time", LIMIT, connect).await;
@@ -83,7 +83,8 @@ async fn f01_after_each_of_fifty_faults_exactly_one_leads_again() {
     for node in ["a", "b", "c"] {
         candidates.push(Candidate::start(&server, node).await);
     }
-    let store = RedisElector::connect(server.url()).await.unwrap();
+    let store = elector_at(server.url()).command_timeout(LIMIT);
+    let store = store.connect().await.unwrap();
     let mut slowest = Duration::ZERO;
     for round in 0..ROUNDS {
         let leader = one_leads(&candidates, &store, true).await;

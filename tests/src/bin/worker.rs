@@ -57,23 +57,23 @@ async fn work(args: &[&str]) -> Outcome {
             std::future::pending().await
         }
         ["lead", url, name, lease, wait, extend @ ..] => {
-            let elector = elector(url).await?;
+            let elector = patient_elector(url).await?;
             lead(&elector, name, &options(lease, wait, extend)?).await
         }
         ["hold", url, name, lease, extend @ ..] => {
-            let elector = elector(url).await?;
+            let elector = patient_elector(url).await?;
             hold(&elector, name, &options(lease, "20000", extend)?).await
         }
         ["contend", url, name, tasks] => {
-            let elector = elector(url).await?;
+            let elector = patient_elector(url).await?;
             contend(&elector, name, tasks.parse()?).await
         }
         _ => Err(format!("no such work: {args:?}").into()),
     }
 }
 
-/// One that has time to connect, and to be answered, on a busy machine.
-async fn elector(url: &str) -> Result<RedisElector, LeaderError> {
+/// Gives each command five seconds, for a busy machine.
+async fn patient_elector(url: &str) -> Result<RedisElector, LeaderError> {
     let builder = elector_at(url).command_timeout(Duration::from_secs(5));
     builder.connect().await
 }
@@ -114,7 +114,7 @@ async fn lead(elector: &RedisElector, name: &str, options: &LeaseOptions) -> Out
 
 /// Leads until it is told to end, by a signal or by the end of its standard input.
 async fn campaign(url: &str, name: &str, log: &str) -> Outcome {
-    let elector = elector(url).await?;
+    let elector = patient_elector(url).await?;
     let log = Arc::new(OpenOptions::new().append(true).open(log)?);
     let options = LeaseOptions::builder()
         .lease(Duration::from_secs(60))

@@ -7,6 +7,7 @@ use super::settings::{Role, SENTINEL_FILE, Settings};
 use super::{START_LIMIT, is_ready};
 use crate::signal;
 use crate::until::until_some;
+use std::env;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -137,9 +138,13 @@ impl Binary {
     }
 }
 
-/// A directory that is in memory, where the system has room for such: replicas, sentinels and append-only files wait for
-/// `fsync`, which takes seconds while others write to the disk, and answer nobody meanwhile.
+/// A directory in memory, on systems that have `/dev/shm`, unless `TMPDIR` names another place. Replicas, sentinels and
+/// append-only files wait for `fsync`, which takes seconds while others write to the disk, and the server answers nobody
+/// meanwhile.
 fn place_in_memory() -> io::Result<TempDir> {
+    if env::var_os("TMPDIR").is_some() {
+        return tempfile::tempdir();
+    }
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 

@@ -152,9 +152,10 @@ async fn a_process_is_healthy_unless_it_works_without_a_lease<W: World>(world: W
     let (a, b) = (world.candidate("a").await, world.candidate("b").await);
     let lease = options(
         LeaseOptions::builder()
-            .lease(ms(200))
+            .lease(ms(1_000))
             .on_lost(OnLost::Notify),
     );
+    let mut told = false;
     let run = a.run_if_leader("x", &lease, async |lease| {
         assert!(a.health().is_healthy());
         lease.lost().await;
@@ -166,8 +167,10 @@ async fn a_process_is_healthy_unless_it_works_without_a_lease<W: World>(world: W
         assert!(health.unproved()[0].overdue() >= ms(5));
         assert!(health.tolerating(LIMIT).is_healthy());
         assert!(b.health().is_healthy(), "a follower is healthy");
+        told = true;
     });
     run.await.unwrap_err();
+    assert!(told, "the body did not run");
     assert!(a.health().is_healthy());
     let held = lead(&a, "x", &lease).await;
     held.lost().await;

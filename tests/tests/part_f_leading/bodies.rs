@@ -154,7 +154,7 @@ async fn a_lost_lease_drops_the_body_and_the_campaign_stands_again<W: World>(wor
     let counted = running.clone();
     let lease = options(LeaseOptions::builder().lease(ms(300) * W::PACE));
     let campaign = a.campaign("x", &lease, move |_| {
-        counted.fetch_add(1, SeqCst);
+        assert_eq!(counted.fetch_add(1, SeqCst), 0, "the last body is gone");
         let running = Running(counted.clone());
         async move {
             let _running = running;

@@ -16,7 +16,7 @@ fn f04_nobody_leads_past_the_deadline_when_every_task_is_stuck() {
         .unwrap();
     let elector = leader_core::LocalElector::new();
     let campaign = runtime.block_on(async {
-        let lease = options(LeaseOptions::builder().lease(ms(100)));
+        let lease = options(LeaseOptions::builder().lease(ms(1_000)));
         let campaign = elector.campaign("x", &lease, until_asked);
         until_leader(&campaign).await;
         campaign

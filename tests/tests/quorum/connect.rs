@@ -110,8 +110,7 @@ async fn a_server_that_refuses_the_login_has_no_vote_until_it_does_not() {
 async fn a_frozen_minority_costs_a_connect_its_time_limit() {
     let servers = Servers::start(3).await;
     servers.0[1].freeze().await;
-    let builder = servers.builder(ms(400));
-    let candidate = builder.connect().await.expect("a majority answers");
+    let candidate = servers.hasty(ms(400)).await;
     leads_and_lets_go(&candidate, "x").await;
     servers.0[1].thaw().await;
     candidate.shutdown().await;

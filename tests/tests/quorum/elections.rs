@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use leader_core::{BackendKind, ElectorExt, LeaderError};
-use leader_redis::RedisElector;
-use leader_tests::{lead, ms, options, patient, until, waiting};
+use leader_tests::{elector_at, lead, ms, options, patient, until, waiting};
 
 use crate::servers::*;
 
@@ -71,11 +70,7 @@ async fn h02_three_of_five_dead_are_an_error_at_once() {
 #[tokio::test]
 async fn h02_three_of_five_hung_are_an_error_after_one_time_limit() {
     let servers = Servers::start(5).await;
-    let candidate = servers
-        .builder(ms(300))
-        .connect()
-        .await
-        .expect("all answer");
+    let candidate = servers.hasty(ms(300)).await;
     for server in &servers.0[1..4] {
         server.freeze().await;
     }
@@ -105,7 +100,8 @@ async fn h02_who_got_a_minority_frees_it() {
     let candidate = servers.candidate("a").await;
     let mut held = Vec::new();
     for server in &servers.0[..3] {
-        let peer = RedisElector::builder().url(server.url()).node_id("peer");
+        let peer = elector_at(server.url()).node_id("peer");
+        let peer = peer.command_timeout(NEVER);
         let peer = peer.connect().await.expect("it answers");
         held.push(lead(&peer, "x", &once()).await);
     }
@@ -192,8 +188,7 @@ async fn a_waiter_wakes_when_the_lease_is_released() {
 #[tokio::test]
 async fn g02_tokens_grow_whichever_majority_grants_them() {
     let servers = Servers::start(5).await;
-    let candidate = servers.builder(ms(500)).connect().await;
-    let candidate = candidate.expect("all answer");
+    let candidate = servers.hasty(ms(500)).await;
     let mut last = None;
     for round in 0..10 {
         let (a, b) = (&servers.0[round % 5], &servers.0[(round + 1) % 5]);

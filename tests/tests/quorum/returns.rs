@@ -81,8 +81,7 @@ async fn h02_a_waiter_hears_of_a_release_through_a_server_that_came_later() {
 #[tokio::test]
 async fn c09_a_shutdown_does_not_wait_for_servers_that_hang() {
     let servers = Servers::start(5).await;
-    let builder = servers.builder(ms(300)).shutdown_grace(ms(2000));
-    let candidate = builder.connect().await.expect("all answer");
+    let candidate = hastily(servers.builder(ms(300)).shutdown_grace(ms(2_000))).await;
     // The servers have the scripts by then: what they are sent is done also when nobody waits for it.
     leads_and_lets_go(&candidate, "x").await;
     let _held = lead(&candidate, "x", &once()).await;

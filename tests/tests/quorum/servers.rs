@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use leader_core::{Acquisition, Elector, ElectorExt, LeaseOptions, LockName};
 use leader_redis::{RedisQuorumBuilder, RedisQuorumElector};
-use leader_tests::{Server, elector_at, is_skipped, lead, options, quorum_at, waiting};
+use leader_tests::{Server, elector_at, is_skipped, lead, options, quorum_at, until_some, waiting};
 
 /// A lease that does not end during a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -31,6 +31,11 @@ impl Servers {
         builder.connect().await.expect("a majority answers")
     }
 
+    /// A candidate that waits for a server for so short a time that it may need several attempts to connect.
+    pub(crate) async fn hasty(&self, limit: Duration) -> RedisQuorumElector {
+        hastily(self.builder(limit)).await
+    }
+
     /// On which servers somebody holds `name`.
     pub(crate) async fn held_on(&self, name: &str) -> Vec<usize> {
         let mut held = Vec::new();
@@ -49,6 +54,12 @@ impl Servers {
         }
         held
     }
+}
+
+/// Connects, at the first or at a later attempt.
+pub(crate) async fn hastily(builder: RedisQuorumBuilder) -> RedisQuorumElector {
+    let connect = async || builder.clone().connect().await.ok();
+    until_some("it connects in so short a time", NEVER, connect).await
 }
 
 /// Options of a candidate that asks once, for a lease that outlives any test.

@@ -8,7 +8,7 @@ use leader_tests::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{LIMIT, behind_proxy, connect, warm_up};
+use super::{COMMAND, LIMIT, behind_proxy, connect, warm_up};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a02_waiting_five_seconds_for_a_held_lease_takes_two_claims() {
@@ -181,6 +181,8 @@ async fn a05_a_stalled_server_gives_no_lease_and_keeps_none() {
         ),
         "{stalled:?}"
     );
+    // What undoes the claim meets the stall as well.
+    sleep(COMMAND * 3 / 2).await;
     server.command(&["CLIENT", "UNPAUSE"]).await;
     // When the server goes on, the claim may be executed; what undoes it follows. Its lease is a minute.
     let next = lead(&b, "x", &patient()).await;

@@ -8,9 +8,9 @@ use leader_core::store::{LeaseStore, StoreError};
 use leader_core::testing::check_fenced_resource;
 use leader_core::{BackendKind, ElectorExt};
 use leader_redis::{FencedKey, RedisElector};
-use leader_tests::{Server, at_once, lead};
+use leader_tests::{Server, at_once, elector_at, lead};
 
-use crate::steps::store;
+use crate::steps::{LIMIT, store};
 
 const KEY: &str = "partner:rate";
 
@@ -39,10 +39,11 @@ async fn a_key_is_a_fenced_resource() {
 #[tokio::test]
 async fn g03_a_stale_write_is_refused_with_both_numbers_and_the_successors_value_stands() {
     let server = Server::start().await;
-    let (a, b) = (
-        RedisElector::connect(server.url()).await.unwrap(),
-        RedisElector::connect(server.url()).await.unwrap(),
-    );
+    let connect = async || {
+        let builder = elector_at(server.url()).command_timeout(LIMIT);
+        builder.connect().await.unwrap()
+    };
+    let (a, b) = (connect().await, connect().await);
     let first = lead(&a, "x", &at_once()).await;
     let (old, key) = (first.fence(), a.store().fenced_key(KEY));
     key.set(old, "of the first").await.unwrap();

@@ -39,6 +39,7 @@ async fn a_grant_is_told_and_not_asked_for() {
     let server = Server::start().await;
     let connect = async |node_id| {
         let builder = elector_at(server.url()).node_id(node_id);
+        let builder = builder.command_timeout(LIMIT);
         builder.connect().await.expect("the server answers")
     };
     let (a, b) = (connect("a").await, connect("b").await);

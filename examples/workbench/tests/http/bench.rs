@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::{Bench, LIMIT};
 
-/// Less than the time for which a thread that ends is waited for.
+/// Less than the five seconds for which a freeze may wait for its thread.
 const AT_ONCE: Duration = Duration::from_secs(4);
 
 /// Work that does not stop when it is told that its lease is lost, and waits that outlast any lease here.

@@ -29,10 +29,7 @@ async fn a_stop_that_nobody_waits_for_ends_before_the_next_start() {
         .await;
     bench.candidate("a", "start").await;
     bench.store("forget").await;
-    until("the new one is elected", LIMIT, async || {
-        bench.count("elected").await == 2
-    })
-    .await;
+    bench.until_count("elected", 2).await;
     bench.until_phase("a", "leading").await;
     // For as long as the old one may take for its end, the row is that of the new one.
     for _ in 0..30 {

@@ -63,7 +63,10 @@ async fn a_server_that_comes_back_takes_part_and_two_that_are_dead_are_an_error(
     bench.candidate("a", "start").await;
     let failed = bench.until_told(Some("a"), "failed", "unreachable").await;
     assert_eq!(failed["detail"], "connect");
-    assert_eq!(bench.state().await["record"]["error"], "unreachable");
+    until("the page says so", LIMIT, async || {
+        bench.state().await["record"]["error"] == "unreachable"
+    })
+    .await;
 
     servers[0].restart().await;
     bench.until_phase("a", "leading").await;

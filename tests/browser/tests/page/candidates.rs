@@ -8,7 +8,7 @@ use serde_json::json;
 async fn with_a_leader(page: &Page) -> String {
     page.fill("work_ms-number", "600").await;
     page.fill("wait_ms-number", "60").await;
-    // Another request than the one that starts them.
+    // Each is a request of its own, which the start must not overtake.
     page.shows_setting("work_ms", "600").await;
     page.shows_setting("wait_ms", "60").await;
     page.click("start-all").await;
