@@ -300,13 +300,13 @@ async fn c10_a_slow_body_keeps_its_lease_until_it_has_ended<W: World>(world: W) 
             .on_lost(OnLost::Notify),
     );
     let begun = Arc::new(Notify::new());
-    let begin = begun.clone();
+    let runs = begun.clone();
     let ended = Arc::new(AtomicBool::new(false));
     let (end, elector) = (ended.clone(), a.clone());
     let run = tokio::spawn(async move {
         elector
             .run_if_leader("x", &notify, |lease| async move {
-                begin.notify_one();
+                runs.notify_one();
                 lease.cancellation_token().cancelled().await;
                 // Longer than the lease: it has to be extended meanwhile. Shorter than half the grace of a shutdown.
                 sleep(ms(1_700)).await;

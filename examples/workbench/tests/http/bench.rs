@@ -31,7 +31,7 @@ async fn a_leads_and_b_waits(bench: &Bench) {
 
 #[tokio::test]
 async fn a_frozen_leader_is_replaced_and_its_write_bounces() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     stubborn(&bench).await;
     a_leads_and_b_waits(&bench).await;
 
@@ -50,7 +50,7 @@ async fn a_frozen_leader_is_replaced_and_its_write_bounces() {
 
 #[tokio::test]
 async fn a_killed_leader_gives_nothing_back() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     stubborn(&bench).await;
     bench.settings(json!({ "lease_ms": 60_000 })).await;
     a_leads_and_b_waits(&bench).await;
@@ -69,7 +69,7 @@ async fn a_killed_leader_gives_nothing_back() {
 
 #[tokio::test]
 async fn who_is_frozen_is_not_frozen_again_and_who_is_not_is_not_thawed() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     stubborn(&bench).await;
     bench.candidate("a", "start").await;
     bench.until_phase("a", "leading").await;
@@ -91,7 +91,7 @@ async fn who_is_frozen_is_not_frozen_again_and_who_is_not_is_not_thawed() {
 
 #[tokio::test]
 async fn a_frozen_candidate_can_be_killed_and_started_again() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     stubborn(&bench).await;
     bench.candidate("a", "start").await;
     bench.until_phase("a", "leading").await;
@@ -105,7 +105,7 @@ async fn a_frozen_candidate_can_be_killed_and_started_again() {
 
 #[tokio::test]
 async fn who_is_cut_off_loses_and_a_store_that_is_stopped_is_an_error() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     stubborn(&bench).await;
     a_leads_and_b_waits(&bench).await;
     bench.candidate("a", "cut").await;
@@ -131,7 +131,7 @@ async fn who_is_cut_off_loses_and_a_store_that_is_stopped_is_an_error() {
 
 #[tokio::test]
 async fn a_store_that_has_lost_its_memory_elects_a_second_and_fencing_keeps_their_order() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     stubborn(&bench).await;
     // Long enough that the first still believes in its own.
     bench.settings(json!({ "lease_ms": 60_000 })).await;
@@ -146,7 +146,7 @@ async fn a_store_that_has_lost_its_memory_elects_a_second_and_fencing_keeps_thei
 
 #[tokio::test]
 async fn who_leads_is_never_said_to_believe_so_or_to_be_late() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     bench
         .settings(json!({ "min_lease_ms": 0, "work_ms": 3, "pause_ms": 1, "wait_ms": 60_000 }))
         .await;
@@ -165,7 +165,7 @@ async fn who_leads_is_never_said_to_believe_so_or_to_be_late() {
 
 #[tokio::test]
 async fn two_of_five_nodes_may_stop_and_three_may_not() {
-    let bench = Bench::start(Place::Memory(5)).await;
+    let bench = Bench::start(Place::Memory(5));
     stubborn(&bench).await;
     for node in [0, 1] {
         bench
@@ -183,7 +183,7 @@ async fn two_of_five_nodes_may_stop_and_three_may_not() {
 #[tokio::test]
 async fn the_end_hands_over_what_is_held_on_a_server() {
     let server = Server::start().await;
-    let bench = Bench::start(Place::Redis(vec![server.url()])).await;
+    let bench = Bench::start(Place::Redis(vec![server.url()]));
     bench
         .settings(
             json!({ "lease_ms": 60_000, "min_lease_ms": 0, "work_ms": 60_000, "candidates": 2 }),
@@ -217,7 +217,7 @@ async fn the_end_hands_over_what_is_held_on_a_server() {
 async fn what_a_server_holds_of_the_workbench_is_deleted_and_nothing_else() {
     let server = Server::start().await;
     server.command(&["SET", "accounts:7", "precious"]).await;
-    let bench = Bench::start(Place::Redis(vec![server.url()])).await;
+    let bench = Bench::start(Place::Redis(vec![server.url()]));
     bench
         .settings(json!({ "lease_ms": 60_000, "work_ms": 60_000 }))
         .await;
@@ -232,7 +232,7 @@ async fn what_a_server_holds_of_the_workbench_is_deleted_and_nothing_else() {
 
 #[tokio::test]
 async fn fewer_candidates_stop_those_for_whom_there_is_no_place() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     bench
         .settings(json!({ "candidates": 6, "slots": 4, "work_ms": 60_000 }))
         .await;
@@ -250,7 +250,7 @@ async fn fewer_candidates_stop_those_for_whom_there_is_no_place() {
 
 #[tokio::test]
 async fn every_slot_that_is_held_is_shown_also_beyond_the_setting() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let settings = json!({
         "candidates": 4, "slots": 4, "lease_ms": 60_000, "min_lease_ms": 0, "work_ms": 60_000,
     });
@@ -283,7 +283,7 @@ async fn every_slot_that_is_held_is_shown_also_beyond_the_setting() {
 
 #[tokio::test]
 async fn a_plan_is_played_by_the_engine_and_always_the_same() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let plans = bench.get("/api/ticks").await.json()["plans"].take();
     let plans = plans.as_array().unwrap();
     assert!(plans.len() >= 3);
@@ -336,7 +336,7 @@ async fn play(bench: &Bench, name: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failover_has_two_holders_and_with_replica_ack_it_has_one_in_twenty_seconds() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     play(&bench, "failover").await;
     bench.until_count("elected", 2).await;
     bench.until_told(Some("a"), "write", "refused").await;

@@ -18,7 +18,7 @@ async fn start_a(bench: &Bench, headers: &[(&str, &str)]) -> u16 {
 
 #[tokio::test]
 async fn only_the_page_itself_may_change_anything() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let port = bench.addr.port();
     for origin in [
         "http://evil.example".to_owned(),
@@ -63,7 +63,7 @@ async fn only_the_page_itself_may_change_anything() {
 
 #[tokio::test]
 async fn a_name_that_was_made_to_point_here_reads_nothing() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let port = bench.addr.port();
     for host in [
         format!("evil.example:{port}"),
@@ -90,7 +90,7 @@ async fn a_name_that_was_made_to_point_here_reads_nothing() {
 
 #[tokio::test]
 async fn the_page_comes_from_here_alone() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let page = bench.get("/").await;
     assert_eq!(
         (page.status, page.header("content-type")),

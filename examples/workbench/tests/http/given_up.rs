@@ -9,7 +9,7 @@ use crate::support::{Bench, LIMIT};
 
 #[tokio::test]
 async fn a_stop_that_nobody_waits_for_ends_before_the_next_start() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     bench
         .settings(
             json!({ "lease_ms": 60_000, "min_lease_ms": 0, "work_ms": 60_000, "wait_ms": 60_000 }),
@@ -41,7 +41,7 @@ async fn a_stop_that_nobody_waits_for_ends_before_the_next_start() {
 #[tokio::test]
 async fn a_story_that_nobody_waits_for_begins() {
     let server = Server::start().await;
-    let bench = Bench::start(Place::Redis(vec![server.url()])).await;
+    let bench = Bench::start(Place::Redis(vec![server.url()]));
     // Who looks has its connection by then, and is told soon that nobody answers on it.
     bench.state().await;
     // What is deleted before the story begins takes its time.

@@ -81,7 +81,7 @@ fn told_of_missing(mut stream: &std::net::TcpStream) -> (u64, bool) {
 /// About ten seconds on a machine that makes a thousand events a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_events_and_ten_pages_cost_no_lease() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     // Two lead all the while, and extend their leases.
     let settings = json!({
         "slots": 4, "candidates": 6, "lease_ms": 15_000, "min_lease_ms": 0, "wait_ms": 0,
@@ -164,7 +164,7 @@ async fn ten_thousand_events_and_ten_pages_cost_no_lease() {
 
 #[tokio::test]
 async fn pages_are_limited_and_a_closed_one_makes_room() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let mut pages = Vec::new();
     let refused = loop {
         let mut page = bench.page();

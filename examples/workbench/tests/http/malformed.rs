@@ -33,7 +33,7 @@ const CONTROLS: [&str; 6] = [
 
 #[tokio::test]
 async fn what_is_no_json_object_is_refused_everywhere() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     for path in CONTROLS {
         for body in [
             "",
@@ -58,7 +58,7 @@ async fn what_is_no_json_object_is_refused_everywhere() {
 
 #[tokio::test]
 async fn each_number_out_of_range_is_refused_with_its_range_and_changes_nothing() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let shown = bench.shown().await;
     let ranges = shown["about"]["ranges"].as_object().unwrap();
     assert_eq!(ranges.len(), 7);
@@ -92,7 +92,7 @@ async fn each_number_out_of_range_is_refused_with_its_range_and_changes_nothing(
 
 #[tokio::test]
 async fn words_that_nobody_knows_are_refused_with_those_that_are_known() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     for (path, body, field) in [
         ("/api/settings", json!({ "leese_ms": 1 }), "leese_ms"),
         ("/api/settings", json!({ "on_lost": "panic" }), "on_lost"),
@@ -133,7 +133,7 @@ async fn words_that_nobody_knows_are_refused_with_those_that_are_known() {
 
 #[tokio::test]
 async fn who_and_what_is_not_there_is_said() {
-    let bench = Bench::start(Place::Memory(3)).await;
+    let bench = Bench::start(Place::Memory(3));
     refused(
         &bench
             .post("/api/candidates/z", &json!({ "action": "start" }))
@@ -192,7 +192,7 @@ async fn who_and_what_is_not_there_is_said() {
 
 #[tokio::test]
 async fn a_path_that_is_no_text_is_refused() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let start = json!({ "action": "start" });
     refused(&bench.post("/api/candidates/%ff", &start).await, 400);
     refused(&bench.get("/%ff").await, 400);
@@ -200,7 +200,7 @@ async fn a_path_that_is_no_text_is_refused() {
 
 #[tokio::test]
 async fn a_plan_that_cannot_be_played_is_refused_by_its_field_and_with_its_range() {
-    let bench = Bench::in_memory().await;
+    let bench = Bench::in_memory();
     let stands = |tick: u64| json!([{ "candidate": "a", "tick": tick }]);
     for (plan, field, range) in [
         (

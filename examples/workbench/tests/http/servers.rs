@@ -32,7 +32,7 @@ async fn holds_long(bench: &Bench) {
 async fn one_dead_server_of_three_stops_nobody() {
     let (servers, place) = three().await;
     servers[1].kill().await;
-    let bench = Bench::start(place).await;
+    let bench = Bench::start(place);
     holds_long(&bench).await;
     bench.candidate("a", "start").await;
     bench.until_phase("a", "leading").await;
@@ -56,7 +56,7 @@ async fn a_server_that_comes_back_takes_part_and_two_that_are_dead_are_an_error(
     let (servers, place) = three().await;
     servers[0].kill().await;
     servers[1].kill().await;
-    let bench = Bench::start(place).await;
+    let bench = Bench::start(place);
     holds_long(&bench).await;
     // Each extension writes to every server that is there.
     bench.settings(json!({ "lease_ms": 2_000 })).await;
@@ -81,7 +81,7 @@ async fn a_server_that_comes_back_takes_part_and_two_that_are_dead_are_an_error(
 #[tokio::test]
 async fn each_node_that_can_forgets_and_the_others_are_named() {
     let (servers, place) = three().await;
-    let bench = Bench::start(place).await;
+    let bench = Bench::start(place);
     holds_long(&bench).await;
     bench.candidate("a", "start").await;
     bench.until_phase("a", "leading").await;
@@ -117,7 +117,7 @@ async fn each_node_that_can_forgets_and_the_others_are_named() {
 async fn a_reset_that_a_server_does_not_answer_says_so_and_leaves_no_connection() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
-    let bench = Bench::start(Place::Redis(vec![proxy.url()])).await;
+    let bench = Bench::start(Place::Redis(vec![proxy.url()]));
     proxy.hold_replies();
     let answer = bench.post("/api/reset", &json!({})).await;
     assert_eq!(
@@ -138,7 +138,7 @@ async fn a_reset_that_fails_half_way_leaves_no_connection() {
     let rules = "ACL SETUSER narrow on >secret ~* &* +@connection +info +ping";
     let rules: Vec<&str> = rules.split(' ').collect();
     server.command(&rules).await;
-    let bench = Bench::start(Place::Redis(vec![server.url_for("narrow", "secret")])).await;
+    let bench = Bench::start(Place::Redis(vec![server.url_for("narrow", "secret")]));
     let answer = bench.post("/api/reset", &json!({})).await;
     assert_eq!(answer.status, 409, "{}", answer.text);
     until("its connections are closed", LIMIT / 4, async || {
@@ -152,8 +152,8 @@ async fn a_reset_that_fails_half_way_leaves_no_connection() {
 async fn two_workbenches_with_names_of_their_own_leave_each_other_alone() {
     let server = Server::start().await;
     let place = Place::Redis(vec![server.url()]);
-    let bench = Bench::start(place.clone()).await;
-    let other = Bench::named("invoice-close:eu", place).await;
+    let bench = Bench::start(place.clone());
+    let other = Bench::named("invoice-close:eu", place);
     for bench in [&bench, &other] {
         holds_long(bench).await;
         bench.candidate("a", "start").await;
@@ -171,7 +171,7 @@ async fn two_workbenches_with_names_of_their_own_leave_each_other_alone() {
 
 #[tokio::test]
 async fn what_the_library_does_not_take_has_a_code_and_a_message() {
-    let bench = Bench::start(Place::Redis(vec!["nonsense".to_owned()])).await;
+    let bench = Bench::start(Place::Redis(vec!["nonsense".to_owned()]));
     bench.candidate("a", "start").await;
     let failed = bench.until_told(Some("a"), "failed", "options").await;
     assert_eq!(failed["detail"], "connect");
@@ -194,7 +194,7 @@ async fn a_server_that_fails_is_not_connected_to_at_each_look() {
             drop(stream);
         }
     });
-    let bench = Bench::start(Place::Redis(vec![url])).await;
+    let bench = Bench::start(Place::Redis(vec![url]));
     assert_eq!(bench.state().await["record"]["error"], "unreachable");
     let each = connections.load(Ordering::Relaxed);
     let began = Instant::now();

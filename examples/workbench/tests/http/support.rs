@@ -44,11 +44,11 @@ impl Answer {
 }
 
 impl Bench {
-    pub(crate) async fn start(place: Place) -> Self {
-        Self::named("invoice-close", place).await
+    pub(crate) fn start(place: Place) -> Self {
+        Self::named("invoice-close", place)
     }
 
-    pub(crate) async fn named(name: &str, place: Place) -> Self {
+    pub(crate) fn named(name: &str, place: Place) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         // Inherited by what it accepts: who reads nothing is behind soon, and not after some megabytes.
         socket.set_send_buffer_size(32 << 10).unwrap();
@@ -65,8 +65,8 @@ impl Bench {
         }
     }
 
-    pub(crate) async fn in_memory() -> Self {
-        Self::start(Place::Memory(1)).await
+    pub(crate) fn in_memory() -> Self {
+        Self::start(Place::Memory(1))
     }
 
     /// Ends it as Ctrl-C does, and waits for it.
