@@ -100,8 +100,8 @@ impl Campaign {
     }
 
     /// When this candidate begins to lead and when it no longer does, one by one: `Granted (Revoked Granted)*`. It begins
-    /// with the grant in force, if there is one, or with one that ends in this moment, and ends with the campaign. A slow reader loses the oldest and is told;
-    /// it never slows the campaign.
+    /// with the grant in force, if there is one, or with one that ends in this moment, and ends with the campaign. A slow
+    /// reader loses the oldest and is told; it never slows the campaign.
     ///
     /// `Granted` is told before the body begins, `Revoked` after the body has ended and the slot was given back.
     pub fn subscribe(&self) -> Changes {

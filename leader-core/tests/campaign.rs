@@ -148,7 +148,7 @@ async fn who_resigns_during_the_release_of_a_body_that_ended_rests_like_others()
     assert_eq!(campaign.status().tenures(), 1);
 }
 
-/// Resigns for its campaign in the moment in which it is told of something bad, as a subscriber takes its time.
+/// Resigns for its campaign while a warning is written, which may take as long as a subscriber likes.
 #[derive(Clone, Default)]
 struct Resigning(Own);
 
