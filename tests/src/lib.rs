@@ -34,7 +34,7 @@ mod world;
 #[cfg(feature = "tls")]
 pub use certificates::{Authority, Certificate};
 pub use cluster::{Cluster, Migration};
-pub use elector::{elector_at, quorum_at};
+pub use elector::{connect_in_time, elector_at, quorum_at};
 pub use pair::Pair;
 pub use postgres::Postgres;
 pub use process::Worker;

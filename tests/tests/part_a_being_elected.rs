@@ -260,9 +260,11 @@ async fn d02_only_the_bodys_own_error_is_action_failed<W: World>(world: W) {
     assert_eq!(outcome.unwrap(), RunOutcome::ActionFailed("no money"));
 
     // A body that fails after its lease was lost has not failed under a lease.
-    let short = options(waiting(Duration::from_secs(20), ms(50)));
+    let short = options(waiting(Duration::from_secs(20), ms(1_000)));
+    let mut ran = false;
     let outcome = a
         .run_if_leader_result("x", &short, async |lease| {
+            ran = true;
             lease.lost().await;
             Err::<(), _>("too late")
         })
@@ -271,4 +273,5 @@ async fn d02_only_the_bodys_own_error_is_action_failed<W: World>(world: W) {
         matches!(outcome, Err(leader_core::LeaderError::LeaseLost { .. })),
         "{outcome:?}"
     );
+    assert!(ran, "it was lost before its body began");
 }

@@ -309,7 +309,7 @@ async fn c10_a_slow_body_keeps_its_lease_until_it_has_ended<W: World>(world: W) 
                 runs.notify_one();
                 lease.cancellation_token().cancelled().await;
                 // Longer than the lease: it has to be extended meanwhile. Shorter than half the grace of a shutdown.
-                sleep(ms(1_700)).await;
+                sleep(ms(1_800)).await;
                 end.store(true, Ordering::SeqCst);
             })
             .await

@@ -34,27 +34,13 @@ fn number(line: &str) -> u64 {
 async fn b05_a_frozen_leader_is_not_polled_again_and_a_peer_led_meanwhile() {
     let server = Server::start().await;
     let peer = candidate(&server, "peer").await;
-    for name in ["x", "y", "z"] {
-        let next = first_words_after_a_freeze(&server, &peer, name).await;
-        if next.starts_with("lost") {
-            return;
-        }
-        // Rightly, once in a while: it was stopped between the guard's look at the clock and the body's line.
-        assert!(next.starts_with("tick"), "{next}");
-    }
-    panic!("the body was polled after each freeze");
-}
-
-/// A leader is frozen until another one leads, and thawed: what it says first.
-async fn first_words_after_a_freeze(server: &Server, peer: &RedisElector, name: &str) -> String {
-    let mut frozen = worker(&["lead", &server.url(), name, "1000", "0", "extend"]);
+    let mut frozen = worker(&["lead", &server.url(), "x", "1000", "0", "extend"]);
     let old = number(&frozen.wait_for_line("leading", LIMIT).await);
     frozen.wait_for_line("tick", LIMIT).await;
     let waiter = {
         let peer = peer.clone();
         let options = options(waiting(LIMIT, Duration::from_secs(60)));
-        let name = name.to_owned();
-        tokio::spawn(async move { peer.try_acquire(&*name, &options).await })
+        tokio::spawn(async move { peer.try_acquire("x", &options).await })
     };
 
     frozen.freeze().await;
@@ -70,21 +56,19 @@ async fn first_words_after_a_freeze(server: &Server, peer: &RedisElector, name: 
     frozen.thaw().await;
 
     let next = frozen.next_line(LIMIT).await.expect("it goes on");
-    let lost = if next.starts_with("lost") {
-        next.clone()
-    } else {
-        frozen.wait_for_line("lost", LIMIT).await
-    };
-    assert_eq!(lost, format!("lost {old} expired"));
+    assert_eq!(
+        next,
+        format!("lost {old} expired"),
+        "the body was polled after the freeze"
+    );
     let new = lease.fence().get();
     println!("fencing tokens: {old} of the frozen leader, {new} of its successor");
     assert!(new > old);
     lease.ensure_valid().unwrap();
     assert_eq!(
-        peer.state(name).await.unwrap().holders()[0].fence(),
+        peer.state("x").await.unwrap().holders()[0].fence(),
         lease.fence()
     );
-    next
 }
 
 #[tokio::test]
@@ -267,7 +251,7 @@ async fn a14_a_wall_clock_that_jumps_changes_nothing() {
         clock.set(offset);
         // The holder sees the jump, and leads on for several of its extensions.
         let mut seen = 0;
-        while seen < 25 {
+        while seen < 40 {
             let line = holder.next_line(LIMIT).await.expect("the holder speaks");
             assert!(line.starts_with("valid"), "{offset}: {line}");
             let wall = i64::try_from(number(&line)).unwrap();

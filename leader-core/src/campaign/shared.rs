@@ -152,16 +152,17 @@ impl Shared {
     }
 
     pub(super) fn ended(&self, end: Result<CampaignEnd, LeaderError>) {
-        // A task that ended with its runtime has not told what became of its tenure.
-        let lease = std::mem::take(&mut *self.current()).lease;
-        if let Some(lease) = lease {
-            self.changes.revoked(&lease.inner().id, Revocation::Stopped);
-        }
+        let mut lease = None;
         self.status.send_modify(|status| {
+            lease = std::mem::take(&mut *self.current()).lease;
             status.phase = CampaignPhase::Ended;
             status.tenure = None;
             status.end.get_or_insert(end);
         });
+        // A task that ended with its runtime has not told what became of its tenure.
+        if let Some(lease) = lease {
+            self.changes.revoked(&lease.inner().id, Revocation::Stopped);
+        }
         self.changes.close();
     }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use leader_core::{Acquisition, Elector, ElectorExt, LeaseOptions, LockName};
 use leader_redis::{RedisQuorumBuilder, RedisQuorumElector};
-use leader_tests::{Server, elector_at, is_skipped, lead, options, quorum_at, until_some, waiting};
+use leader_tests::{
+    Server, connect_in_time, elector_at, is_skipped, lead, options, quorum_at, waiting,
+};
 
 /// A lease that does not end during a test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -56,10 +58,9 @@ impl Servers {
     }
 }
 
-/// Connects, at the first or at a later attempt.
+/// See [`connect_in_time`].
 pub(crate) async fn hastily(builder: RedisQuorumBuilder) -> RedisQuorumElector {
-    let connect = async || builder.clone().connect().await.ok();
-    until_some("it connects in so short a time", NEVER, connect).await
+    connect_in_time(async || builder.clone().connect().await).await
 }
 
 /// Options of a candidate that asks once, for a lease that outlives any test.

@@ -173,7 +173,7 @@ async fn b08_a_body_that_blocks_its_worker_keeps_its_lease_on_a_multi_thread_run
     let extended = options(waiting(Duration::ZERO, Duration::from_secs(2)).auto_extend(true));
     let run = tokio::spawn(async move {
         a.run_if_leader("x", &extended, async |_| {
-            std::thread::sleep(Duration::from_secs(3));
+            std::thread::sleep(Duration::from_secs(4));
         })
         .await
     });
@@ -193,7 +193,7 @@ fn b08_with_a_runtime_of_its_own_the_lease_is_kept_even_on_one_thread() {
         let extended = options(waiting(Duration::ZERO, Duration::from_secs(2)).auto_extend(true));
         let run = a
             .run_if_leader("x", &extended, async |_| {
-                std::thread::sleep(Duration::from_secs(3));
+                std::thread::sleep(Duration::from_secs(4));
             })
             .await;
         a.shutdown().await;

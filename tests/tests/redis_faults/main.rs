@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use leader_core::ElectorExt;
 use leader_redis::RedisElector;
-use leader_tests::{Proxy, Server, at_once, elector_at, lead, options, until, until_some, waiting};
+use leader_tests::{
+    Proxy, Server, at_once, connect_in_time, elector_at, lead, options, until, waiting,
+};
 
 /// Far longer than anything here takes, so that a slow machine is not taken for a broken library.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -20,8 +22,7 @@ const COMMAND: Duration = Duration::from_millis(500);
 
 async fn connect(url: &str, node_id: &str) -> RedisElector {
     let builder = elector_at(url).node_id(node_id).command_timeout(COMMAND);
-    let connect = async || builder.clone().connect().await.ok();
-    until_some("it connects in so short a time", LIMIT, connect).await
+    connect_in_time(async || builder.clone().connect().await).await
 }
 
 /// A server, a candidate that reaches it through a proxy, and one that reaches it directly.

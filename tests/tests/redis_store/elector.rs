@@ -117,7 +117,7 @@ async fn b08_a_blocked_thread_does_not_starve_a_runtime_of_its_own() {
     let options = options.build().unwrap();
     let fence = elector
         .run_if_leader(NAME, &options, |held| async move {
-            std::thread::sleep(lease * 2);
+            std::thread::sleep(lease * 3);
             held.ensure_valid().map(|()| held.fence())
         })
         .await

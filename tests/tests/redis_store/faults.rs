@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use leader_core::store::{ClaimReply, ExtendReply, LeaseStore, Release, ReleaseReply, StoreError};
 use leader_core::{BackendKind, LeaderError, LossReason};
 use leader_redis::RedisStore;
-use leader_tests::{Proxy, Server, elector_at, until, until_some};
+use leader_tests::{Proxy, Server, connect_in_time, elector_at, until, until_some};
 
 use crate::impostor::Impostor;
 use crate::steps::*;
@@ -15,8 +15,7 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 
 async fn hasty_store(url: &str) -> RedisStore {
     let builder = elector_at(url).command_timeout(TIMEOUT);
-    let connect = async || builder.clone().connect_store().await.ok();
-    until_some("the store connects in so short a time", LIMIT, connect).await
+    connect_in_time(async || builder.clone().connect_store().await).await
 }
 
 /// The error of each step that a candidate takes.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leader_core::BackendKind;
 use leader_core::store::{Hints, LeaseStore, Revision, Watching, hints};
 use leader_redis::RedisStore;
-use leader_tests::{Proxy, Server, elector_at, until, until_some};
+use leader_tests::{Proxy, Server, connect_in_time, elector_at, until, until_some};
 
 use crate::steps::*;
 
@@ -133,8 +133,7 @@ async fn a12_a_subscriber_that_is_half_open_is_noticed_within_seconds() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.addr());
     let builder = elector_at(proxy.url()).command_timeout(Duration::from_millis(200));
-    let connect = async || builder.clone().connect_store().await.ok();
-    let store = until_some("the store connects in so short a time", LIMIT, connect).await;
+    let store = connect_in_time(async || builder.clone().connect_store().await).await;
     let (holder, (sender, mut told)) = (candidate(), hints());
     let _watching = until_some("the name is watched", LIMIT, async || {
         let since = Revision::default();

@@ -126,6 +126,7 @@ async fn capacity_and_saturation_with_slots() {
         );
         // The release wakes c before a has told of it.
         in_order(&events, &[("d", "skipped"), ("a", "released")]);
+        assert!(token(&events, "c") > token(&events, "a"));
         never(&events, "d", "elected");
         let slots: Vec<_> = events
             .iter()
