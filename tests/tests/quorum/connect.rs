@@ -126,7 +126,10 @@ async fn all_servers_are_spoken_to_in_the_protocol_that_is_chosen() {
         for server in &servers.0 {
             let list = server.command(&["CLIENT", "LIST"]).await.text();
             let mut ours = list.lines().filter(|line| line.contains("cmd=eval"));
-            assert!(ours.any(|line| line.ends_with(resp)), "{list}");
+            // Servers before Redis 7 do not say.
+            let is_chosen =
+                |line: &str| !line.contains(" resp=") || line.split(' ').any(|word| word == resp);
+            assert!(ours.any(is_chosen), "{list}");
         }
         candidate.shutdown().await;
     }
